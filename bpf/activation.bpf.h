@@ -2,53 +2,52 @@
 /*
  * 3.11 and 3.12: the eval loop's C frames.
  *
- * Each activation of the eval loop has a _PyCFrame on the C stack, which leads to
- * the activation's innermost Python frame and to the activation that called it.
- * The thread state points to it before it points anywhere: for some ten
- * instructions its fields are whatever the C stack held, often enough those of
- * another activation that has ended.  So an activation must prove itself: the
- * first frame that entered from C must have been called from the frame at which
- * the activation below it stands (python.bpf.h).
+ * Each activation of the eval loop has a _PyCFrame on the C stack.  It leads to the activation's
+ * innermost Python frame and to the activation that called it.  The thread state points to it
+ * before its fields are set: for some ten instructions they are whatever the C stack held, often
+ * those of an activation that has ended.  So an activation must prove itself: the frame that called
+ * its first one, which entered from C, must be the innermost frame of the activation below
+ * (python.bpf.h).
  *
- * Where it does not, the function that is being called has not begun, and its
- * caller's stack is the true one.  For these instructions, what leads there is
- * only in registers: the address of the caller's C frame, or that of its Python
- * frame, by which the C frame is found on the C stack; in 3.12 also that of the
- * new Python frame, which the interpreter's own frame, near the new C frame, links
- * to its caller.  What is found has to prove itself like any other; where it proves
- * to be an activation that has ended, the next one is looked for.
+ * If it does not prove itself, the function that is being called has not begun, and its caller's
+ * stack is the true one.  During these instructions only registers lead there.  One has the address
+ * of the caller's C frame, or that of its Python frame, by which the C frame is found on the C
+ * stack.  In 3.12 a register may also have the address of the new Python frame: the interpreter's
+ * own frame, near the new C frame, links that to its caller.  What is found has to prove itself,
+ * too.  If it proves to be an activation that has ended, the next one is tried.
  */
 #ifndef ACTIVATION_BPF_H
 #define ACTIVATION_BPF_H
 
 #define PAGE_BYTES 4096
 
-/* The fields of a _PyCFrame that are read lie in its first words; mostly two are in one read. */
+/* The fields of a _PyCFrame that are read are in its first words; mostly one read brings two C
+ * frames. */
 #define CFRAME_WORDS  4
 #define CFRAME_BYTES  24
 #define CFRAMES_BYTES 1024
 
-/* A global function is gone through once by the verifier, a round of it costs it so many times. */
+/* The verifier checks a global function once, but each step of a loop in it. */
 #define SCAN_ROUND 8
 
-/* Enough for what calls back with most on the stack, list.sort(). */
+/* Enough for list.sort(), which takes the most stack of all that calls back. */
 #define SCAN_BYTES  2048
 #define SCAN_BLOCKS 4
 
-/* A C frame that ends in the next block is found there. */
+/* The blocks overlap, so that each C frame is whole in one of them. */
 #define SCAN_BLOCK_STEP (SCAN_BYTES - CFRAME_BYTES + sizeof(__u64))
 
-/* So many activations are tried: few that have ended look as if they had not. */
+/* How many activations are tried.  Few that have ended look as if they had not. */
 #define CALLERS_TRIED 4
 
 /* In 3.12 an activation's C frame and the interpreter's own Python frame are variables of one
- * function, nearer than those of the function's next call. */
+ * function.  They are nearer to each other than those of the next call of that function. */
 #define SAME_FUNCTION_BYTES 256
 
-/* What C code between two activations may take of the stack. */
+/* How much of the stack C code between two activations may take. */
 #define C_STACK_BYTES (8 * 1024 * 1024)
 
-/* Neither a frame nor a C frame has this address. */
+/* The address of no frame and no C frame. */
 #define NO_ADDRESS (~(__u64)0)
 
 /* The word at OFFSET of the _PyCFrame that begins AT bytes into the block. */
@@ -58,15 +57,15 @@ static __always_inline __u64 cframe_field(const struct walk *walk, __u64 at, __u
 		->block[at / sizeof(__u64) % BLOCK_WORDS + offset / sizeof(__u64) % CFRAME_WORDS];
 }
 
-/* Whether CFRAME is the thread state's own, below all activations.  To the byte: a pointer to the
- * state itself is often on the C stack, and leads to no frame either. */
+/* Whether CFRAME is the thread state's own, below all activations.  The comparison is exact: a
+ * pointer to the state itself is often on the C stack, and leads to no frame. */
 static __always_inline bool is_root(const struct walk *walk, __u64 cframe)
 {
 	return cframe == walk->tstate + walk->layout.tstate_root_cframe;
 }
 
-/* Whether CFRAME is one that the greenlet module has put between the thread state's own and a
- * greenlet's activations. */
+/* Whether the greenlet module has put CFRAME between the thread state's own and a greenlet's
+ * activations. */
 static __always_inline bool is_greenlets_root(struct walk *walk, __u64 cframe)
 {
 	__u64 previous;
@@ -75,8 +74,8 @@ static __always_inline bool is_greenlets_root(struct walk *walk, __u64 cframe)
 	       is_root(walk, previous);
 }
 
-/* Begins the walk at the activation whose C frame is at CFRAME; sets walk->frame to 0 where that is
- * the root, below all activations.  A global function: the verifier goes through it once. */
+/* Begins the walk at the activation whose C frame is at CFRAME; sets walk->frame to 0 if that is
+ * the root, below all activations.  A global function: the verifier checks it once. */
 __noinline int enter_activation(__u32 cpu, __u64 cframe)
 {
 	struct walk *walk = bpf_map_lookup_elem(&walks, &cpu);
@@ -103,8 +102,8 @@ __noinline int enter_activation(__u32 cpu, __u64 cframe)
 		walk->frame = NO_ADDRESS;
 	distance = previous - cframe;
 	if (distance <= size - CFRAME_BYTES) {
-		/* Verifiers up to 6.1's do not know by this what clang 19 does, which would leave
-		 * out the bound. */
+		/* clang 19 would drop the bound, which verifiers up to 6.1 cannot derive from the
+		 * comparison. */
 		barrier_var(distance);
 		walk->caller = cframe_field(walk, distance, layout->cframe_current_frame);
 	} else {
@@ -124,8 +123,8 @@ static __always_inline bool is_code(const struct walk *walk, __u64 address)
 	       type == walk->code_type;
 }
 
-/* Whether the _PyCFrame that begins AT bytes into the block, and lies at CFRAME, may be an
- * activation's: it leads to another one above it, and to a Python frame. */
+/* Whether the _PyCFrame at CFRAME, AT bytes into the block, may be an activation's: it leads to
+ * another one above it, and to a Python frame. */
 static __always_inline bool is_activation(struct walk *walk, __u64 cframe, __u64 at)
 {
 	struct layout *layout = &walk->layout;
@@ -138,8 +137,8 @@ static __always_inline bool is_activation(struct walk *walk, __u64 cframe, __u64
 	       read_user(&code, sizeof(code), frame + layout->frame_code) && is_code(walk, code);
 }
 
-/* Takes the C frame that register I points to for the caller's activation where it may be one and
- * is nearer than what was taken before. */
+/* Takes the C frame that register I points to as the caller's activation, if it may be one and is
+ * nearer than the one taken before. */
 __noinline int try_register(__u32 cpu, __u32 i)
 {
 	struct walk *walk = bpf_map_lookup_elem(&walks, &cpu);
@@ -168,7 +167,7 @@ __noinline int is_in_register(__u32 cpu, __u64 value)
 	return 0;
 }
 
-/* What the pointer at OFFSET of FRAME leads to; NO_ADDRESS where it cannot be read. */
+/* The frame that FRAME links to; NO_ADDRESS where that cannot be read. */
 static __always_inline __u64 frame_behind(const struct walk *walk, __u64 frame)
 {
 	__u64 previous;
@@ -178,15 +177,15 @@ static __always_inline __u64 frame_behind(const struct walk *walk, __u64 frame)
 		       : NO_ADDRESS;
 }
 
-/* Whether ADDRESS is so near to walk->cframe that it may be that function's own frame. */
+/* Whether ADDRESS is so near to walk->cframe that it may be the interpreter's own frame there. */
 static __always_inline bool is_beside_cframe(const struct walk *walk, __u64 address)
 {
 	return address - walk->cframe < SAME_FUNCTION_BYTES ||
 	       walk->cframe - address < SAME_FUNCTION_BYTES;
 }
 
-/* Where register I points to a frame that is called from the interpreter's own frame beside
- * walk->cframe, has it point to that one's caller. */
+/* If register I points to a frame that was called from the interpreter's own frame beside
+ * walk->cframe, replaces it by the caller of that one. */
 __noinline int follow_register(__u32 cpu, __u32 i)
 {
 	struct walk *walk = bpf_map_lookup_elem(&walks, &cpu);
@@ -200,8 +199,8 @@ __noinline int follow_register(__u32 cpu, __u32 i)
 	return 0;
 }
 
-/* Takes the first C frame, from word FIRST of the part of the C stack in the block on, whose Python
- * frame a register points to; returns whether to stop. */
+/* Takes the first C frame in the block, from word FIRST on, whose Python frame a register points
+ * to; returns whether to stop. */
 __noinline int scan_round(__u32 cpu, __u32 first)
 {
 	struct walk *walk = bpf_map_lookup_elem(&walks, &cpu);
@@ -221,8 +220,9 @@ __noinline int scan_round(__u32 cpu, __u32 first)
 	return 0;
 }
 
-/* Reads a block of the C stack, from FROM on; returns whether there is any of it.  A thread's first
- * activation is near the stack's end, beyond which nothing may be mapped: the block has 0 there. */
+/* Reads a block of the C stack, from FROM on; returns whether there is any.  A thread's first
+ * activation is near the end of its stack, and nothing may be mapped beyond: the block has 0
+ * there. */
 static __always_inline bool read_c_stack(struct walk *walk, __u64 from)
 {
 	__u32 left = PAGE_BYTES - from % PAGE_BYTES;

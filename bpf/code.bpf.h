@@ -2,27 +2,27 @@
 /*
  * Which code object.
  *
- * A stack is told from another by the addresses of its code objects.  Those are
- * freed, and their addresses used again: by what is imported, exec'd, made from a
- * template.  So there is more that tells them apart, at a price (enum
- * identification): what a code object says itself is one read a frame, and from 3.12 on
- * enough as long as there is one interpreter; what that leads to takes up to four more,
- * several times the walk.  User space says how much of it is read in each sample, as the process's
- * rate and depth allow (user/naming/code_identification.c); another one that comes and goes between
- * two looks of user space then does not do so unseen.  All of it is read once for each
- * stack, when that is defined: user space names nothing that has been replaced before it
- * came to read.  Where it finds that a code object was replaced afterwards, it doubts
- * what it counted in between unless all was read, and has it read in each sample of that
- * process for a while, as in its first second here (user/naming/symbolizer.c).
+ * Stacks are told apart by the addresses of their code objects.  Code objects are freed, and their
+ * addresses used again: by what is imported, exec'd, made from a template.  More tells them apart,
+ * at a price (enum identification).  Their own fields cost one read a frame.  From 3.12 on these
+ * are enough as long as there is one interpreter.  The contents of their objects take up to four
+ * more reads, several times as much as the walk.  User space sets how much is read in each sample,
+ * as the process's rate and depth allow (user/naming/code_identification.c).  Then no code object
+ * can come and go unnoticed between two looks of user space.
+ *
+ * All of it is read once for each stack, when the stack is defined: user space names nothing that
+ * was replaced before it came to read.  If user space finds that a code object was replaced later,
+ * it doubts what it counted in between, unless all was read.  For a while it then has all read in
+ * each sample of that process, as in the first second of each process (user/naming/symbolizer.c).
  */
 #ifndef CODE_BPF_H
 #define CODE_BPF_H
 
-/* Two nested rounds keep the verifier's work at their sum. */
+/* With two nested rounds, the verifier's work grows with their sum. */
 #define IDENTIFY_ROUND 32
 
-/* The word of the code object that has the field at OFFSET, shifted to it; 0 where there is none.
- */
+/* The word of the code object with the field at OFFSET, shifted to that; 0 where there is no such
+ * field. */
 static __always_inline __u64 code_field(const struct walk *walk, __u16 offset)
 {
 	__u32 at = offset - walk->layout.code_identity_start;
@@ -33,8 +33,7 @@ static __always_inline __u64 code_field(const struct walk *walk, __u16 offset)
 	       at % sizeof(__u64) * 8;
 }
 
-/* The identity of the code object at ADDRESS as far as it says itself; 0 where it cannot be read.
- */
+/* The identity of the code object at ADDRESS, from its own fields; 0 where it cannot be read. */
 static __always_inline __u64 identify_code(struct walk *walk, __u64 address)
 {
 	struct layout *layout = &walk->layout;
@@ -49,9 +48,8 @@ static __always_inline __u64 identify_code(struct walk *walk, __u64 address)
 		code_field(walk, layout->code_first_line), code_field(walk, layout->code_version));
 }
 
-/* The text_digest() of the str at ADDRESS, which may be told by its hash; 0 where it cannot be
- * read.
- */
+/* The text_digest() of the str at ADDRESS, from its hash if BY_HASH and it has one; 0 where it
+ * cannot be read. */
 __noinline __u64 digest_text(__u32 cpu, __u64 address, __u32 by_hash)
 {
 	struct walk *walk = bpf_map_lookup_elem(&walks, &cpu);
@@ -89,7 +87,7 @@ __noinline __u64 digest_line_table(__u32 cpu, __u64 address)
 		text_forget_hash(walk->text_head);
 	ends = line_table_ends(walk->text_head);
 	begin = address + walk->layout.bytes_data;
-	/* The last word may not be filled. */
+	/* The read may not fill the last word. */
 	walk->line_table[ends.first / sizeof(__u64) % LINE_TABLE_WORDS] = 0;
 	if (ends.first > LINE_TABLE_BYTES ||
 	    (ends.first && !read_user(walk->line_table, ends.first, begin)))
@@ -100,15 +98,15 @@ __noinline __u64 digest_line_table(__u32 cpu, __u64 address)
 	return line_table_digest(walk->text_head, ends, walk->line_table);
 }
 
-/* Whether code objects that say the same of themselves may be others: versions are counted, and
- * begin anew with each interpreter. */
+/* Whether code objects with the same fields may be different ones.  Each interpreter counts its
+ * versions from the beginning. */
 static __always_inline bool versions_repeat(const struct walk *walk)
 {
 	return !codes_have_versions(&walk->layout) || walk->several || walk->target.repeats;
 }
 
-/* IDENTITY, of the code object whose words were just read, with what its objects are; not whole
- * where these cannot be read.  Frames next to each other often have one file name. */
+/* IDENTITY of the code object that was just read, with the contents of its objects; not whole where
+ * these cannot be read.  Adjacent frames often have the same file name, which is read once. */
 static __always_inline __u64 identify_objects(struct walk *walk, __u32 cpu, __u64 identity)
 {
 	__u64 filename = code_field(walk, walk->layout.code_filename);
@@ -123,8 +121,8 @@ static __always_inline __u64 identify_objects(struct walk *walk, __u32 cpu, __u6
 	return code_identity_with(identity, name, walk->filename_digest, line_table);
 }
 
-/* Identifies frame AT of the stack, and by it the stack, unless that is known by now; returns
- * whether there are no more. */
+/* Identifies frame AT of the stack and mixes that into the stack's hash, unless the stack is being
+ * defined.  Returns whether there are no more frames. */
 __noinline int identify_frame(__u32 cpu, __u32 at)
 {
 	struct walk *walk = bpf_map_lookup_elem(&walks, &cpu);

@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Names after death.
+ * Copies of code objects, for names after a process has ended.
  *
- * User space names a code object when it gets the definition of a stack with it, some
- * milliseconds after the sample.  By then a short process, or what a program made to run
- * it once, may be gone.  While the sample is taken the interrupted thread runs the code,
- * so that it is there, with its names and its line table: they are copied to user space
- * before the definition, by each CPU once.
+ * User space names a code object when it gets the definition of a stack with it, some milliseconds
+ * after the sample.  Before that, a short process may end, or a program may free code that it made
+ * to run once.  During the sample the interrupted thread runs the code, so the code object is
+ * there, with its names and its line table.  They are copied to user space before the definition,
+ * once by each CPU.
  *
- * A copy is a favour: what is not in memory, larger than usual, or too much at once, user
- * space still reads itself, as it does for what it finds no copy of.
+ * Copies are optional.  What is not in memory, larger than usual, or too much at once is not
+ * copied: user space reads it from the process.
  */
 #ifndef CODE_COPY_BPF_H
 #define CODE_COPY_BPF_H
 
-/* Two nested rounds keep the verifier's work at their sum. */
+/* With two nested rounds, the verifier's work grows with their sum. */
 #define COPY_ROUND 32
 
-/* Copies SIZE bytes at ADDRESS to the record's end as PIECE; returns whether it could. */
+/* Appends SIZE bytes at ADDRESS to the record as PIECE; returns whether it could. */
 __noinline int copy_piece(__u32 cpu, __u64 address, __u32 size, __u32 piece)
 {
 	struct walk *walk = bpf_map_lookup_elem(&walks, &cpu);
@@ -34,8 +34,8 @@ __noinline int copy_piece(__u32 cpu, __u64 address, __u32 size, __u32 piece)
 	return 1;
 }
 
-/* How many bytes the object has that is PIECE, and whose first words were just read; 0 where its
- * characters are elsewhere.  A byte more might be in a page that is not there. */
+/* The size of the object for PIECE, whose first words were just read; 0 where its characters are
+ * elsewhere.  The next byte may be in a page that is not there. */
 static __always_inline __u64 object_bytes(const struct walk *walk, __u32 piece)
 {
 	struct text_form form;
@@ -46,7 +46,7 @@ static __always_inline __u64 object_bytes(const struct walk *walk, __u32 piece)
 	return form.begin ? form.begin + form.bytes : 0;
 }
 
-/* Copies, as PIECE, the str or bytes object that the copied code object's field at OFFSET has;
+/* Copies, as PIECE, the str or bytes object in the field at OFFSET of the copied code object;
  * returns whether it could. */
 __noinline int copy_object(__u32 cpu, __u32 offset, __u32 piece)
 {
@@ -63,8 +63,8 @@ __noinline int copy_object(__u32 cpu, __u32 offset, __u32 piece)
 	return bytes && bytes <= CODE_PIECE_BYTES && copy_piece(cpu, address, bytes, piece);
 }
 
-/* Sends the copied record, for which its definition wakes user space; returns whether there was
- * room: definitions come first. */
+/* Sends the copied record; returns whether there was room.  Definitions have priority, so none is
+ * sent to a busy ring. */
 static __always_inline bool send_copy(struct walk *walk)
 {
 	__u32 bytes = walk->copied_words * sizeof(__u64);
@@ -76,14 +76,14 @@ static __always_inline bool send_copy(struct walk *walk)
 				   wake());
 }
 
-/* An address of one process, unlike those of others. */
+/* ADDRESS, mixed with the process, so that processes do not share entries. */
 static __always_inline __u64 address_of(const struct walk *walk, __u64 address)
 {
 	return (address ^ walk->target.serial * 0xff51afd7ed558ccdULL) * 0x9e3779b97f4a7c15ULL;
 }
 
-/* Copies the code object of frame AT of the stack, unless this CPU has done so; returns whether
- * there are no more. */
+/* Copies the code object of frame AT of the stack, unless this CPU has done so.  Returns whether
+ * there are no more frames. */
 __noinline int copy_code(__u32 cpu, __u32 at)
 {
 	struct walk *walk = bpf_map_lookup_elem(&walks, &cpu);

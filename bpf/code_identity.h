@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What tells a code object, and the objects that it has, from others that were at their addresses:
- * BPF and user space compute the same.  Part of pybpfprof.h. */
+/* Tells a code object, and the objects that it points to, from others that had their addresses
+ * before.  BPF and user space compute the same.  Part of pybpfprof.h. */
 #ifndef CODE_IDENTITY_H
 #define CODE_IDENTITY_H
 
-/* DIGEST with WORD in it. */
+/* Mixes WORD into DIGEST. */
 static inline __u64 digest_word(__u64 digest, __u64 word)
 {
 	return (digest ^ word ^ digest >> 32) * 0x9e3779b97f4a7c15ULL;
 }
 
-/* What the first words of a str, from its length on, say of the others. */
+/* Where the characters of a str are, by its first words from its length on. */
 struct text_form {
 	__u64 bytes; /* of its characters */
-	__u64 begin; /* of these, from the object's address on; 0: they are elsewhere */
+	__u64 begin; /* their offset from the object's address; 0: they are elsewhere */
 };
 
 static inline struct text_form text_form(const struct layout *layout, const __u64 *head)
@@ -27,9 +27,9 @@ static inline struct text_form text_form(const struct layout *layout, const __u6
 	return (struct text_form){ length * width, compact * begin };
 }
 
-/* Whether the str or bytes object with HEAD has its hash: names have, being interned, but for some
- * of 3.11's, and from 3.10 on line tables that were compiled in the process.  A file name gets its
- * own when somebody asks for it, so that it tells nothing. */
+/* Whether the str or bytes object with HEAD has its hash.  Names have, because they are interned,
+ * except for some of 3.11's.  From 3.10 on, line tables that were compiled in the process have.  A
+ * file name gets its hash when something needs it, so the hash tells nothing there. */
 static inline bool text_is_hashed(const __u64 *head)
 {
 	return head[1] != ~0ULL;
@@ -40,15 +40,16 @@ static inline bool codes_have_versions(const struct layout *layout)
 	return layout->code_version != OFFSET_ABSENT;
 }
 
-/* HEAD as if nobody had asked for the hash.  Where code objects have versions, what tells apart two
- * with the same one must not depend on that: to be taken for replaced costs more there. */
+/* Makes HEAD that of an object without a hash.  Where code objects have versions, whether the hash
+ * was computed must not tell two with the same version apart: there it costs more if a code object
+ * seems to be replaced. */
 static inline void text_forget_hash(__u64 *head)
 {
 	head[1] = ~0ULL;
 }
 
-/* What tells a str from another at its address: its hash, or without that its END, zeros behind.
- * Never 0. */
+/* Tells a str from another at its address, by its hash, or without that by its END, padded with
+ * zeros.  Never 0. */
 static inline __u64 text_digest(const __u64 *head, bool hashed, const __u64 *end)
 {
 	__u64 digest = digest_word(0, head[0] + 1);
@@ -60,7 +61,7 @@ static inline __u64 text_digest(const __u64 *head, bool hashed, const __u64 *end
 	return digest ? digest : 1;
 }
 
-/* The bytes of the line table with HEAD at its beginning, and at its end, that are looked at. */
+/* How many bytes of the line table with HEAD are read at its beginning and at its end. */
 struct line_table_ends {
 	__u64 first, last;
 };
@@ -74,8 +75,8 @@ static inline struct line_table_ends line_table_ends(const __u64 *head)
 	return (struct line_table_ends){ LINE_TABLE_BYTES / 2, LINE_TABLE_BYTES / 2 };
 }
 
-/* What tells a line table from another at its address: its hash, or without that the bytes of its
- * ENDS, one after the other in WORDS, zeros behind in the last.  Never 0. */
+/* Tells a line table from another at its address: by its hash, or without that by its ENDS, one
+ * after the other in WORDS, the last word padded with zeros.  Never 0. */
 static inline __u64 line_table_digest(const __u64 *head, struct line_table_ends ends,
 				      const __u64 *words)
 {
@@ -87,14 +88,17 @@ static inline __u64 line_table_digest(const __u64 *head, struct line_table_ends 
 }
 
 /*
- * What tells a code object from another that lies at its address at another time:
- * the addresses of its name, file name and line table, its first line, and from 3.12
- * on its version, a number that its interpreter gives to no other one; before that
- * VERSION is 0.  A new one has these objects before it is itself, so that they are
- * not the old one's unless that was gone before.  But then, up to 3.11, all three may
- * have got its addresses, as they mostly do where one is made, called and thrown away
- * after another; and later ones, too, where one interpreter follows another:
- * code_identity_with() goes on with what they are.  Whole, and never 0.
+ * Tells a code object from others that had its address before: by the addresses of its name, file
+ * name and line table, its first line and, from 3.12 on, its version.  An interpreter gives each
+ * version only once; up to 3.11 VERSION is 0.
+ *
+ * A new code object is made after its name, file name and line table.  So these are at other
+ * addresses than the old one's, unless the old one was freed before.  In that case, up to 3.11, all
+ * three may get the old addresses, as they mostly do where code objects are made, called and thrown
+ * away one after another.  Later versions have the same problem where one interpreter follows
+ * another.  code_identity_with() adds the contents of these objects.
+ *
+ * The result is whole, and never 0.
  */
 static inline __u64 code_identity(__u64 name, __u64 filename, __u64 line_table, __u32 first_line,
 				  __u32 version)
@@ -106,19 +110,19 @@ static inline __u64 code_identity(__u64 name, __u64 filename, __u64 line_table, 
 	return (__u32)identity ? identity : identity | 1;
 }
 
-/* What IDENTITY has of the code object's own words, alone or with the other. */
+/* The part of IDENTITY from the code object's own fields. */
 static inline __u32 code_identity_words(__u64 identity)
 {
 	return identity >> 32;
 }
 
-/* Whether IDENTITY has all that there is to tell: what it was made from could be read. */
+/* Whether IDENTITY is complete: all that it is made from could be read. */
 static inline bool code_identity_is_whole(__u64 identity)
 {
 	return (__u32)identity;
 }
 
-/* Whether ONE and OTHER are certainly not of the same code object. */
+/* Whether ONE and OTHER certainly belong to different code objects. */
 static inline bool code_identity_differs(__u64 one, __u64 other)
 {
 	if (!one || !other || code_identity_words(one) != code_identity_words(other))
@@ -126,9 +130,8 @@ static inline bool code_identity_differs(__u64 one, __u64 other)
 	return code_identity_is_whole(one) && code_identity_is_whole(other) && one != other;
 }
 
-/* The identity of what IDENTITY is so far, from the digests of its NAME, the
- * one that is shown, its FILENAME and its LINE_TABLE; not whole where one of these is 0: it could
- * not be read. */
+/* Adds to IDENTITY the digests of the NAME that is shown, the FILENAME and the LINE_TABLE.  The
+ * result is not whole if one of these is 0: it could not be read. */
 static inline __u64 code_identity_with(__u64 identity, __u64 name, __u64 filename, __u64 line_table)
 {
 	__u64 digest = digest_word(digest_word(digest_word(0, name), filename), line_table);

@@ -2,21 +2,20 @@
 /*
  * From 3.13 on: the first instructions of the eval loop.
  *
- * Each activation of the eval loop has a frame of the interpreter's own on the C
- * stack, between the frame that it is to run and the caller's.  In the source it is
- * written whole before the thread state is led to the new frame.  But a compiler may
- * store in another order, as gcc does on aarch64: for some ten instructions that
- * frame's fields are whatever the C stack held, often enough those of another
- * activation that has ended.  Unlike 3.11's activations it cannot prove itself.
+ * Each activation of the eval loop has a frame of the interpreter's own on the C stack, between the
+ * frame that it is to run and the caller's.  In the source that frame is written before the thread
+ * state points to the new frame.  But a compiler may store in another order, as gcc does on
+ * aarch64.  Then, for some ten instructions, the fields are whatever the C stack held, often those
+ * of another activation that has ended.  Unlike 3.11's activations, it cannot prove itself.
  *
- * So user space reads in the machine code which instructions these are, and in which
- * register the caller's frame is meanwhile (user/architecture/).  The function that is
- * being called has not begun there, and its caller's stack is the true one.
+ * So user space finds in the machine code which instructions these are, and which register has the
+ * caller's frame meanwhile (user/architecture/).  The function that is being called has not begun
+ * there, and its caller's stack is the true one.
  */
 #ifndef ENTRY_GAP_BPF_H
 #define ENTRY_GAP_BPF_H
 
-/* Where the thread is about to enter the eval loop, has the walk begin with the caller's frame. */
+/* If the thread is about to enter the eval loop, begins the walk with the caller's frame. */
 static __always_inline void leave_entry_gap(struct walk *walk, const struct entry_gap *gap)
 {
 	__u64 distance;

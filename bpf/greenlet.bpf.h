@@ -1,22 +1,23 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * 3.11: what calls the greenlet module while a greenlet starts, or has returned.
+ * 3.11: the caller of the greenlet module while a greenlet starts, or after it has returned.
  *
  * The thread state leads to no frame then (interpreters.bpf.h).  But a greenlet begins on the C
- * stack of the one that starts it, whose part is in place: behind the base of the new part, the
- * first native frame of the eval loop is that of the activation that called the module.  Where that
- * has its C frame, the interpreter's anchor says (join.bpf.h).  From there Python frames are found,
- * and have to prove themselves as always.  The module has put the data stack of the caller away, so
- * that its top is not known; but a frame of an activation that is on the stack has not returned.
+ * stack of the one that starts it, which is still in place.  Above the base of the new part, the
+ * first native frame of the eval loop belongs to the activation that called the module.  The
+ * interpreter's anchor tells where that has its C frame (join.bpf.h).  The C frame leads to Python
+ * frames, which have to prove themselves as always.  The module has put the data stack of the
+ * caller away, so the top of that is not known; but a frame of an activation that is on the C stack
+ * has not returned.
  *
  * In 3.12 the module links the frames of a greenlet that waits without those between that entered
- * from C: they prove nothing, and native frames cannot be joined with them.  From 3.13 on, nothing
- * on the C stack leads to an activation's innermost frame.
+ * from C.  So they prove nothing, and native frames cannot be joined with them.  From 3.13 on,
+ * nothing on the C stack leads to an activation's innermost frame.
  */
 #ifndef GREENLET_BPF_H
 #define GREENLET_BPF_H
 
-/* Takes back what was walked of what does not prove to be the caller's stack. */
+/* Drops what was walked, because it was not proved to be the caller's stack. */
 static __always_inline void stay_without_caller(struct walk *walk)
 {
 	walk->outcome = OUTCOME_GREENLET_STARTING;
@@ -26,7 +27,7 @@ static __always_inline void stay_without_caller(struct walk *walk)
 	walk->hash = walk->hash_seed;
 }
 
-/* Walks the Python stack of what calls the greenlet module in thread TID. */
+/* Walks the Python stack of the greenlet module's caller in thread TID. */
 __noinline int walk_greenlets_caller(__u32 cpu, __u32 tid)
 {
 	struct walk *walk = bpf_map_lookup_elem(&walks, &cpu);

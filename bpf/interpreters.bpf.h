@@ -1,53 +1,51 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Which of several thread states is the interrupted thread's.
+ * Which of several thread states is the current one of the interrupted thread.
  *
- * A thread that goes from one interpreter into another has a state with frames in
- * each, and stands in the one it entered last; so has one that changes between states
- * of one interpreter (PyThreadState_Swap).  And thread_id may be another thread's: an
- * interpreter's first state, and any that C code makes (PyThreadState_New), keeps the
- * id of the thread that made it, and may be run by any.  Such a state is called lent
- * here.
+ * A thread that goes from one interpreter into another has a state with frames in each.  The one
+ * that it entered last is current.  The same holds for a thread that changes between states of one
+ * interpreter (PyThreadState_Swap).  And thread_id may be another thread's: an interpreter's first
+ * state, and any state that C code makes (PyThreadState_New), keeps the id of the thread that made
+ * it, but any thread may run it.  Such a state is called lent here.
  *
- * - From 3.12 on, _status says of a state that it is the one its thread attached
- *   last (bound_gilstate), whether or not it holds the GIL; there is one for each
- *   thread.  Where that state is not lent, nothing more is to be known.  3.12 does not
- *   say who made a state; but there, what runs in it has to be on the thread's C stack.
- * - Up to 3.11 it is the thread's only one, of the only interpreter.
- * - What runs in a state is on the C stack of the thread that runs it: the
- *   activation's C frame (3.10 to 3.12), or pointers to the innermost frame, which the
- *   eval loop and what it calls keep in registers and on the stack.  The nearest to
- *   the stack pointer is where the thread stands, or what called it where the
- *   state it has just entered has no frames yet.
+ * - From 3.12 on, _status says that a state is the one its thread attached last (bound_gilstate),
+ *   with or without the GIL.  Each thread has one.  If that state is not lent, it is the current
+ *   one.  3.12 does not say which thread made a state; but there, what runs in it has to be on the
+ *   thread's C stack.
+ * - Up to 3.11 the current state is certain if it is the thread's only one, in the only
+ *   interpreter.
+ * - What runs in a state is on the C stack of the thread that runs it: the activation's C frame
+ *   (3.10 to 3.12), or pointers to the innermost frame, which the eval loop and the functions that
+ *   it calls keep in registers and on the stack.  The state nearest to the stack pointer is the
+ *   current one.  If the thread has just entered a state that has no frames yet, it is the one that
+ *   called.
  *
- * From 3.13 on, a thread that has no state of its own may also stand in the main
- * interpreter's first one, for a host may begin in one thread and go on in another.  It does
- * where the stack that this leads to was entered on the thread's C stack; and a state that
- * was once seen to be run like that is no proof any more that the thread that it names runs
- * it, so that this is asked then as well.
+ * From 3.13 on, a thread without a state of its own may also run the main interpreter's first one,
+ * because a host may begin in one thread and go on in another.  It does if the stack of that state
+ * was entered on the thread's C stack.  Once a state was seen to be run like that, its thread_id
+ * proves nothing, and the C stack is checked for its own thread as well.
  *
- * Where neither tells, nothing is guessed.
+ * If none of this tells, nothing is guessed.
  *
- * While the greenlet module has a new greenlet call its function, that one's thread state
- * leads to no frame: the module has put the switcher's away, and the greenlet's first call
- * maps a data stack before anything else, which takes most of that time.  Calls are under
- * way all the same, as in no other thread state that leads to no frame.  From 3.12 on it
- * counts them; from 3.10 to 3.12 it has a C frame, and in 3.11 and 3.12 only a greenlet's
- * has that before it has a data stack.  Up to 3.9 nothing tells.  What called the module may be
- * found all the same (greenlet.bpf.h).
+ * While the greenlet module has a new greenlet call its function, the thread state leads to no
+ * frame: the module has put the caller's frames away.  Most of that time goes into the data stack
+ * that the greenlet's first call maps.  Calls are under way, as in no other thread state without
+ * frames.  From 3.12 on the state counts them.  From 3.10 to 3.12 it has a C frame; in 3.11 and
+ * 3.12 only a greenlet's state has a C frame before it has a data stack.  Up to 3.9 nothing tells.
+ * The code that called the module can still be found (greenlet.bpf.h).
  */
 #ifndef INTERPRETERS_BPF_H
 #define INTERPRETERS_BPF_H
 
-/* Of PyThreadState._status. */
+/* In PyThreadState._status. */
 #define BOUND_GILSTATE (1 << 3)
 
-/* PyThreadState._whence: of what C code makes; of states that a thread makes for itself, this and
- * above. */
+/* In PyThreadState._whence: a state that C code made; the lowest value of states that a thread made
+ * for itself. */
 #define WHENCE_UNKNOWN	 0
 #define WHENCE_THREADING 3
 
-/* Ranks, the lowest is the best: the address of an activation's C frame, or one of these. */
+/* Ranks; the lowest is the best: the address of an activation's C frame, or one of these. */
 #define RANK_OTHER   NO_ADDRESS
 #define RANK_CURRENT (NO_ADDRESS - 1)
 
@@ -74,14 +72,13 @@ static __always_inline bool has_cframes(const struct walk *walk)
 	return walk->layout.tstate_cframe != OFFSET_ABSENT;
 }
 
-/* Whether these, not the thread state, lead to Python frames. */
+/* Whether C frames lead to the Python frames, not the thread state. */
 static __always_inline bool frames_in_cframes(const struct walk *walk)
 {
 	return walk->layout.cframe_current_frame != OFFSET_ABSENT;
 }
 
-/* The newest of the activation that the walk began in, or of the thread state; 0: there are none.
- */
+/* The newest C frame, of the activation that the walk began in or of the thread state; 0: none. */
 static __always_inline __u64 newest_cframe(const struct walk *walk)
 {
 	return frames_in_cframes(walk) ? walk->cframe
@@ -93,25 +90,25 @@ static __always_inline bool has_status(const struct walk *walk)
 	return walk->layout.tstate_status != OFFSET_ABSENT;
 }
 
-/* Whether a state may be left over from before a fork (thread.bpf.h). */
+/* Whether states may be left over from before a fork (thread.bpf.h). */
 static __always_inline bool has_leftovers(const struct walk *walk)
 {
 	return walk->layout.tstate_gilstate_counter != OFFSET_ABSENT;
 }
 
-/* Whether its thread has taken the state. */
+/* Whether the state's thread has taken it. */
 static __always_inline bool is_taken(const struct walk *walk)
 {
 	return tstate_int(walk, walk->layout.tstate_gilstate_counter);
 }
 
-/* Whether the thread state may be its thread's current one, as far as it says. */
+/* Whether the thread state may be the current one of its thread, as far as it says. */
 static __always_inline bool may_be_current(const struct walk *walk)
 {
 	return !has_status(walk) || tstate_int(walk, walk->layout.tstate_status) & BOUND_GILSTATE;
 }
 
-/* Whether the thread state runs Python. */
+/* Whether the thread state has Python frames. */
 static __always_inline bool has_frames(const struct walk *walk)
 {
 	const struct layout *layout = &walk->layout;
@@ -125,16 +122,15 @@ static __always_inline bool has_frames(const struct walk *walk)
 	return innermost && innermost != tstate_field(walk, layout->tstate_base_frame);
 }
 
-/* Whether calls of Python functions are under way in the thread state, where the version counts
- * them. */
+/* Whether Python calls are under way in the thread state, where the version counts them. */
 static __always_inline bool has_calls(const struct walk *walk)
 {
 	return tstate_int(walk, walk->layout.tstate_calls_left) !=
 	       tstate_int(walk, walk->layout.tstate_calls_limit);
 }
 
-/* Whether the thread state, which leads to no frame, is a greenlet's that begins; or, where no data
- * stack is looked at, one that has returned. */
+/* Whether the thread state, which has no frames, is that of a greenlet that begins.  Where no data
+ * stack is looked at, the greenlet may also have returned. */
 static __always_inline bool is_greenlets(const struct walk *walk)
 {
 	__u64 cframe;
@@ -147,7 +143,7 @@ static __always_inline bool is_greenlets(const struct walk *walk)
 	       !tstate_field(walk, walk->layout.tstate_datastack_chunk);
 }
 
-/* Begins the walk at the innermost frame of the thread state in tstate_words, whose newest C frame
+/* Begins the walk at the innermost frame of the thread state in tstate_words.  Its newest C frame
  * is at CFRAME, where the version has these. */
 static __always_inline void enter_state(struct walk *walk, __u32 cpu, __u64 cframe)
 {
@@ -158,8 +154,9 @@ static __always_inline void enter_state(struct walk *walk, __u32 cpu, __u64 cfra
 		enter_activation(cpu, cframe);
 }
 
-/* Whether the thread state says that it may be lent: it is not the main interpreter's, which is the
- * oldest, and is its interpreter's first, or from 3.13 on not made by the thread that runs it. */
+/* Whether the thread state says that it may be lent: it is its interpreter's first or, from 3.13
+ * on, was not made by the thread that runs it.  The main interpreter's first state does not say so;
+ * that interpreter is the oldest, so it is the last in the list. */
 static __always_inline bool may_be_lent(const struct walk *walk)
 {
 	__u32 whence = tstate_int(walk, walk->layout.tstate_whence);
@@ -169,9 +166,9 @@ static __always_inline bool may_be_lent(const struct walk *walk)
 	return walk->interp && !tstate_field(walk, walk->layout.tstate_next);
 }
 
-/* Notes that the thread state, another's, which does not say that it may be lent, may have been
- * handed to this thread: it is the main interpreter's first one, or what runs in it runs HERE.  A
- * global function: the verifier goes through it once. */
+/* Notes that the thread state may have been handed to this thread.  It is another thread's and does
+ * not say that it may be lent; but it is the main interpreter's first one, or what runs in it runs
+ * HERE.  A global function, which the verifier checks once. */
 __noinline int note_handed_on(__u32 cpu, __u32 here)
 {
 	struct walk *walk = bpf_map_lookup_elem(&walks, &cpu);
@@ -184,7 +181,7 @@ __noinline int note_handed_on(__u32 cpu, __u32 here)
 	return 0;
 }
 
-/* A thread's C stack ends where what pthread_self() points to begins, but the main thread's, which
+/* A thread's C stack ends where the data begins that pthread_self() points to.  The main thread's
  * is above everything. */
 static __always_inline bool is_on_c_stack(const struct walk *walk, __u64 address)
 {
@@ -192,7 +189,7 @@ static __always_inline bool is_on_c_stack(const struct walk *walk, __u64 address
 	       (walk->thread_id < walk->stack_pointer || address < walk->thread_id);
 }
 
-/* Takes the thread state for the current one where none before has as good a rank. */
+/* Takes the thread state for the current one, unless one before has as good a rank. */
 static __always_inline void propose(struct walk *walk, __u64 rank)
 {
 	if (walk->best && rank == walk->best_rank)
@@ -211,7 +208,7 @@ static __always_inline bool runs_here(const struct walk *walk)
 	       is_on_c_stack(walk, tstate_field(walk, walk->layout.tstate_cframe));
 }
 
-/* Keeps the thread state, which has frames, for the choice. */
+/* Keeps the thread state, which has frames, as a candidate. */
 static __always_inline void keep_candidate(struct walk *walk, bool own, bool lent, bool current,
 					   bool here)
 {
@@ -234,14 +231,14 @@ static __always_inline void keep_candidate(struct walk *walk, bool own, bool len
 	}
 	if (own || has_cframes(walk))
 		propose(walk, rank);
-	/* What runs in it is on another stack, perhaps another thread's; it is where this thread
-	 * stands only if nothing is on this one. */
+	/* What runs in the state is on another stack, perhaps another thread's.  The state is the
+	 * current one only if nothing is on this thread's stack. */
 	if (has_cframes(walk) && lent && walk->stack_pointer && rank >= RANK_CURRENT &&
 	    walk->best_rank >= RANK_CURRENT)
 		walk->ties++;
 }
 
-/* Whether the thread state is where its thread stands if it has frames, and is its only one. */
+/* Whether the thread state, if it has frames, is the thread's current and only one. */
 static __always_inline bool is_certain(const struct walk *walk)
 {
 	bool alone = walk->interps == 1 && !walk->interp;
@@ -250,7 +247,7 @@ static __always_inline bool is_certain(const struct walk *walk)
 	       (has_status(walk) || alone) && !walk->passed_own;
 }
 
-/* Whether one that is certain is so whatever others its thread has. */
+/* Whether a certain state is the current one even if its thread has others. */
 static __always_inline bool is_decisive(const struct walk *walk, bool here)
 {
 	if (!has_status(walk) && !has_leftovers(walk))
@@ -258,7 +255,7 @@ static __always_inline bool is_decisive(const struct walk *walk, bool here)
 	return !has_cframes(walk) || !walk->stack_pointer || here;
 }
 
-/* Looks at the thread state in tstate_words; returns whether it is the thread's for certain. */
+/* Weighs the thread state in tstate_words; returns whether it is certainly the current one. */
 static __always_inline bool weigh_state(struct walk *walk, __u32 cpu)
 {
 	bool own = is_own(walk), lent = may_be_lent(walk), current = may_be_current(walk);
@@ -329,7 +326,7 @@ __noinline int choose_block(__u32 cpu, __u64 from)
 	return 0;
 }
 
-/* Chooses the candidate whose innermost frame is nearest on the C stack. */
+/* Chooses the candidate whose innermost frame is found nearest to the stack pointer. */
 static __always_inline void choose_on_c_stack(struct walk *walk, __u32 cpu)
 {
 	__u64 from = (walk->stack_pointer - RED_ZONE_BYTES) & ~(sizeof(__u64) - 1);
@@ -345,8 +342,8 @@ static __always_inline void choose_on_c_stack(struct walk *walk, __u32 cpu)
 			return;
 }
 
-/* Whether the candidate that runs on no C stack that we know is another thread's: this one stands
- * in a state without frames. */
+/* Whether the candidate, which runs on no C stack that is known, is run by another thread: then
+ * this one is in a state without frames. */
 static __always_inline bool is_elsewhere(const struct walk *walk)
 {
 	if (has_status(walk))
@@ -355,7 +352,7 @@ static __always_inline bool is_elsewhere(const struct walk *walk)
 	       walk->best_rank == RANK_OTHER;
 }
 
-/* Chooses between the states seen: walk->best, if it has no ties; 0: there is none. */
+/* Chooses between the states seen.  The result is walk->best, if it has no ties; 0: none. */
 static __always_inline void choose_state(struct walk *walk, __u32 cpu)
 {
 	bool several = walk->candidates > 1 || (!has_status(walk) && walk->rivals);

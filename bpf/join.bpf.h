@@ -1,24 +1,24 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Native frames and Python's in one stack.
+ * Joins native frames with Python's.
  *
- * They are joined by the stack, not by names.  From 3.10 on, each activation of the eval loop has
- * an entry on the C stack: the C frame (3.10, 3.11), or the interpreter's own Python frame.  The
- * native frame whose part of the stack has the entry runs that activation.  Up to 3.9 there are no
- * entries. There a bit of the row says that a frame is the eval loop's, and the frames are paired
- * from the root, which needs the whole chain.
+ * They are joined by addresses, not by names.  From 3.10 on, each activation of the eval loop has
+ * an entry on the C stack: the C frame (3.10, 3.11) or the interpreter's own Python frame.  The
+ * native frame whose part of the stack contains the entry runs that activation.  Up to 3.9 there
+ * are no entries.  There a bit of the row marks the frames of the eval loop, and the frames are
+ * paired from the root, which needs the whole chain.
  *
- * A native frame that is recorded has, as its position, how many Python frames it called: user
- * space sorts it in behind these.  Python's stack is complete before this begins, and stays as it
- * is.  Where a chain is whole and an entry is in none of its frames, the chain is wrong: rows of
- * another file, or frames that were skipped.  It is dropped.
+ * The position of a native frame is the number of Python frames that it called; user space sorts it
+ * in behind these.  Python's stack is complete before this begins, and does not change.  If a chain
+ * is whole and an entry is in none of its frames, the chain is wrong: rows of another file, or
+ * frames that were skipped.  It is dropped.
  *
- * A chain may break before its end: in assembler without unwind data, in code that was made at run
- * time.  It goes on at the next entry.  How far above an entry its frame ends, and where that keeps
- * the caller's frame pointer, is the same for all activations of one build of the interpreter. Both
- * are learned from the first chain that has a frame for each entry (with musl, none is whole, for
- * what calls main() has no rows), for each process alone: what one has on its stack may be
- * anything, and must not touch another's.
+ * A chain may break before its end: in assembler without unwind data, or in code made at run time.
+ * It goes on at the next entry.  The distance from an entry to the end of its frame, and the place
+ * where that saves the caller's frame pointer, are the same for all activations of one build of the
+ * interpreter.  Both are learned from the first chain that has a frame for each entry.  (With musl
+ * no chain is whole, because the caller of main() has no rows.)  Each process learns them for
+ * itself: a process may have anything on its stack, which must not affect another.
  */
 #ifndef JOIN_BPF_H
 #define JOIN_BPF_H
@@ -28,7 +28,8 @@
 #define NATIVE_ROUND	   16
 #define RESUMPTIONS_MAX	   32
 
-/* Whether activations of the eval loop have entries on the C stack, and in a list of their own. */
+/* Whether activations of the eval loop have entries on the C stack; and whether these are in a list
+ * of their own. */
 static __always_inline bool has_entries(const struct walk *walk)
 {
 	return has_cframes(walk) || walk->layout.in_blocks;
@@ -56,8 +57,9 @@ static __always_inline bool is_eval_loop(__u32 row)
 	return ROW_MARKS(row) == (ROW_PLUMBING | ROW_EVAL_LOOP);
 }
 
-/* Whether this greenlet's part of the C stack begins with a frame of ROW, and nothing above it is
- * looked for.  Where Python frames are still to come, it is another's that has not begun. */
+/* Whether a frame of ROW begins this greenlet's part of the C stack, and the walk ends there.
+ * While Python frames are still to come, it is the base of another greenlet, which has not
+ * begun. */
 static __always_inline bool ends_at_base(struct native_walk *native, __u32 row)
 {
 	if (ROW_MARKS(row) != ROW_STACK_BASE)
@@ -69,7 +71,7 @@ static __always_inline bool ends_at_base(struct native_walk *native, __u32 row)
 	return native->matched >= native->wanted;
 }
 
-/* Gives the frame from SP on, up to where the caller's begins, its activation, if it has one. */
+/* Gives the frame from SP to the beginning of the caller's its activation, if it has one. */
 static __always_inline void hold_entry(struct walk *walk, __u32 row, __u64 sp)
 {
 	struct native_walk *native = &walk->native;
@@ -97,8 +99,8 @@ static __always_inline void hold_entry(struct walk *walk, __u32 row, __u64 sp)
 	native->anchor_file = native->file_number;
 }
 
-/* Where ROW, which holds at PC, begins.  If it begins on an earlier page, the start of this page
- * stands for it.  Where there is no row, functions are told apart by how they are aligned. */
+/* Where ROW, which applies at PC, begins; if on an earlier page, the start of this page.  Without a
+ * row, the alignment of functions tells them apart. */
 static __always_inline __u64 row_start(__u64 pc, __u32 row)
 {
 	__u64 page = pc & ~(__u64)(UNWIND_TEXT_PAGE - 1);
@@ -108,8 +110,8 @@ static __always_inline __u64 row_start(__u64 pc, __u32 row)
 	return ROW_LOW(row) <= pc - page ? page | ROW_LOW(row) : page;
 }
 
-/* Records the frame that stood at PC, unless it is not to be shown.  The leaf counts by where its
- * row begins: each function begins with one, and not each of its instructions makes a stack. */
+/* Records the frame at PC, unless it is hidden.  The innermost frame enters the hash with the start
+ * of its row: each function begins with a row, and not every instruction makes a stack. */
 static __always_inline void record_native(struct walk *walk, __u32 row, __u64 pc, __u32 is_return)
 {
 	struct native_walk *native = &walk->native;
@@ -146,7 +148,7 @@ static __always_inline int native_step(struct walk *walk, __u32 cpu)
 		return end_native(native, NATIVE_TOO_DEEP);
 	native->kind = FRAME_NATIVE;
 	row = row_at(walk, cpu, pc - is_return);
-	/* PLT stubs have none on aarch64. */
+	/* PLT stubs have no rows on aarch64. */
 	if (HAS_LINK_REGISTER && native->is_innermost && ROW_KIND(row) == ROW_NONE &&
 	    ROW_NUMBER(row) == ROW_NO_CODE && native->file_number != UNWIND_NO_FILE)
 		row = ROW(ROW_SP, 0, 0);
@@ -187,7 +189,7 @@ __noinline int native_chain(__u32 cpu)
 	return 0;
 }
 
-/* Goes on behind the next activation, where the chain broke below it; returns whether it can. */
+/* Goes on above the next activation, if the chain broke below it; returns whether it can. */
 __noinline int resume_native(__u32 cpu)
 {
 	struct walk *walk = bpf_map_lookup_elem(&walks, &cpu);
@@ -211,7 +213,7 @@ __noinline int resume_native(__u32 cpu)
 	if (walk->entries[next] < native->sp || cfa <= native->sp ||
 	    !read_saved(walk, cpu, cfa, m, &return_address))
 		return 0;
-	/* Between the break and the activation there are frames that were lost. */
+	/* Stands for the frames between the break and the activation, which are missing. */
 	native->kind = FRAME_NATIVE;
 	record_native(walk, ROW_NUMBERED(ROW_NONE, ROW_NO_CODE), 0, 0);
 	native->pc = strip_signature(return_address);
@@ -224,7 +226,7 @@ __noinline int resume_native(__u32 cpu)
 	return native->pc != 0;
 }
 
-/* Compares what this chain tells of the process's anchor with what is known. */
+/* Compares the anchor that this chain has found with the process's. */
 static __always_inline void learn_anchor(const struct walk *walk)
 {
 	const struct native_walk *native = &walk->native;
@@ -243,8 +245,8 @@ static __always_inline void learn_anchor(const struct walk *walk)
 		table->anchor = native->first_anchor;
 }
 
-/* In 3.10 and 3.11 what activations have on the C stack is a list of its own.  Takes a part of it;
- * returns whether there is more. */
+/* In 3.10 and 3.11 the entries of activations are a list of their own.  Reads a part of it; returns
+ * whether there is more. */
 __noinline int list_cframes_round(__u32 cpu)
 {
 	struct walk *walk = bpf_map_lookup_elem(&walks, &cpu);
@@ -268,8 +270,8 @@ __noinline int list_cframes_round(__u32 cpu)
 	return 1;
 }
 
-/* Lists the C frames of the activations that were walked.  3.10 has one less for a moment, while a
- * call begins. */
+/* Lists the C frames of the activations that were walked.  While a call begins, 3.10 lacks one for
+ * a moment. */
 static __always_inline void list_cframes(struct walk *walk, __u32 cpu)
 {
 	struct native_walk *native = &walk->native;
@@ -283,7 +285,7 @@ static __always_inline void list_cframes(struct walk *walk, __u32 cpu)
 	walk->entry_count = native->cframes;
 }
 
-/* Begins the walk where the thread, which has DEPTH Python frames, was interrupted. */
+/* Begins the walk where the thread was interrupted.  DEPTH: how many Python frames it has. */
 static __always_inline void begin_native(struct walk *walk, __u32 cpu, __u32 tid, __u32 depth)
 {
 	struct native_walk *native = &walk->native;
@@ -293,7 +295,7 @@ static __always_inline void begin_native(struct walk *walk, __u32 cpu, __u32 tid
 	__builtin_memset(native, 0, sizeof(*native));
 	native->hash = walk->hash_seed;
 	if (table) {
-		/* No earlier version has a base frame. */
+		/* The base frame is 3.15's: earlier versions have none. */
 		if (ROW_KIND(JIT_ROW) != ROW_NONE && walk->in_jit &&
 		    walk->layout.tstate_base_frame != OFFSET_ABSENT)
 			table->runs_jit = 1;
@@ -322,13 +324,13 @@ static __always_inline bool is_convicted(const struct walk *walk, __u32 depth)
 		return native->outcome == NATIVE_WHOLE && next < depth;
 	if (next >= walk->entry_count || next >= STACK_FRAMES_MAX)
 		return native->outcome == NATIVE_WHOLE && native->lacks_entries;
-	/* It was passed. */
+	/* The walk has passed the entry. */
 	return native->outcome == NATIVE_WHOLE || walk->entries[next] < native->sp;
 }
 
-/* What the stack counts by where rows are lacking.  It is to be defined even where that takes away
- * all its frames, and once more after each reading of what the process maps: user space is asked
- * for rows by that alone. */
+/* What missing rows add to the stack's hash.  Only a definition asks user space for rows.  So such
+ * a stack is defined even if it loses all native frames, and again after each reading of the
+ * process's mappings. */
 static __always_inline __u64 lacking(const struct native_walk *native)
 {
 	return native->lacks_rows ? native->lacks_rows ^ (__u64)native->table.generation << 32 : 0;
@@ -364,7 +366,7 @@ __noinline int walk_native(__u32 cpu, __u32 tid, __u32 depth)
 	} else if (native->matched >= native->wanted) {
 		learn_anchor(walk);
 	}
-	/* Frames are paired from the root where they have no entries. */
+	/* Without entries, frames are paired from the root. */
 	native->shift =
 		has_entries(walk) && !walk->words.each_is_entry ? 0 : depth - native->matched;
 	if (!has_entries(walk) && native->outcome != NATIVE_WHOLE)

@@ -2,14 +2,14 @@
 /*
  * The kernel's own frames.
  *
- * Only where the kernel was interrupted: user code has none.  perf walks them, from the interrupted
- * instruction on, so that nothing of the interruption is among them.  They stand behind the
- * user's frames in the definition; user space puts them before these.
+ * There are some only if the kernel was interrupted, not user code.  perf walks them from the
+ * interrupted instruction on, so the interrupt's own frames are not among them.  In the definition
+ * they are behind the user's frames; user space puts them in front.
  */
 #ifndef KERNEL_BPF_H
 #define KERNEL_BPF_H
 
-/* Takes the kernel's frames, if they are wanted and there are some: the thread is IN_KERNEL. */
+/* Reads the kernel's frames, if they are wanted and the thread is IN_KERNEL. */
 static __always_inline void read_kernel_stack(struct walk *walk, void *context, bool in_kernel)
 {
 	long bytes;
@@ -22,7 +22,7 @@ static __always_inline void read_kernel_stack(struct walk *walk, void *context, 
 		walk->kernel_depth = bytes / sizeof(__u64);
 }
 
-/* Adds them to the stack, whose user's part is complete. */
+/* Appends them to the stack, whose user part is complete. */
 __noinline int push_kernel_frames(__u32 cpu)
 {
 	struct walk *walk = bpf_map_lookup_elem(&walks, &cpu);
@@ -37,7 +37,7 @@ __noinline int push_kernel_frames(__u32 cpu)
 		struct frame *frame = &walk->definition.frames[depth + i];
 
 		set_frame(frame, walk->kernel[i], 0, FRAME_KERNEL, i > 0);
-		/* By its address alone: it is no thread's own. */
+		/* Only the address counts: threads share the kernel's code. */
 		walk->hash = (walk->hash ^ frame->address) * 0x9e3779b97f4a7c15ULL;
 		walk->hash ^= walk->hash >> 29;
 	}

@@ -2,12 +2,13 @@
 /*
  * From a native frame to its caller.
  *
- * Each frame's row (unwind.h) tells where its caller's frame begins, its CFA, and where its return
- * address is.  User space makes the rows of a file and tells what a process maps.  The C stack is
- * read in blocks: a read costs the same for 8 bytes and for 2 KiB, and callers lie above callees.
+ * Each frame's row (unwind.h) tells where its caller's frame begins, which is its CFA, and where
+ * its return address is.  User space makes the rows of files and tells what a process maps.  The C
+ * stack is read in blocks: a read of 8 bytes costs as much as one of 2 KiB, and callers are above
+ * callees.
  *
- * Each part is a global function: the verifier goes through it once, which makes a tenth of the
- * work of having it inlined.
+ * Most parts are global functions: the verifier checks each once, which is a tenth of its work for
+ * inlined ones.
  */
 #ifndef NATIVE_BPF_H
 #define NATIVE_BPF_H
@@ -21,8 +22,8 @@ static __always_inline int end_native(struct native_walk *native, __u32 outcome)
 	return 1;
 }
 
-/* Reads the block of the C stack that begins at FROM, and to END at least; returns whether it
- * could.  Near the stack's end a whole block cannot be read: where that is, is remembered for the
+/* Reads the block of the C stack that begins at FROM, up to END at least; returns whether it could.
+ * Near the end of the stack a whole block cannot be read.  Where the end is, is remembered for the
  * thread. */
 __noinline int read_stack(__u32 cpu, __u64 from, __u64 end)
 {
@@ -47,7 +48,7 @@ __noinline int read_stack(__u32 cpu, __u64 from, __u64 end)
 	return 1;
 }
 
-/* Whether the stack from FROM to END is in the block. */
+/* Whether the block has the stack from FROM to END; reads it if necessary. */
 static __always_inline bool has_stack(struct walk *walk, __u32 cpu, __u64 from, __u64 end)
 {
 	if (from >= walk->block_start && end <= walk->block_end)
@@ -60,8 +61,8 @@ static __always_inline __u64 stack_word(const struct walk *walk, __u64 address)
 	return walk->block[(address - walk->block_start) / sizeof(__u64) % BLOCK_WORDS];
 }
 
-/* Goes to the caller, whose frame begins at CFA, and which goes on at RETURN_ADDRESS; returns
- * whether to stop. */
+/* Goes to the caller, whose frame begins at CFA and continues at RETURN_ADDRESS; returns whether to
+ * stop. */
 static __always_inline int go_to_caller(struct native_walk *native, __u64 cfa, __u64 return_address)
 {
 	if (cfa % sizeof(__u64) || cfa < native->sp || (cfa == native->sp && !native->is_innermost))
@@ -73,8 +74,8 @@ static __always_inline int go_to_caller(struct native_walk *native, __u64 cfa, _
 	return native->pc ? 0 : end_native(native, NATIVE_WHOLE);
 }
 
-/* Takes what the frame below CFA has saved of its caller: the return address, and the frame pointer
- * if M says where.  Returns whether it could be read. */
+/* Takes what the frame below CFA has saved for its caller: the return address and, if M says where,
+ * the frame pointer.  Returns whether it could be read. */
 static __always_inline bool read_saved(struct walk *walk, __u32 cpu, __u64 cfa, __u32 m,
 				       __u64 *return_address)
 {
@@ -90,7 +91,7 @@ static __always_inline bool read_saved(struct walk *walk, __u32 cpu, __u64 cfa, 
 	return true;
 }
 
-/* One frame by a row of kind ROW_SP or ROW_FP. */
+/* Walks one frame by a row of kind ROW_SP or ROW_FP; returns whether to stop. */
 static __always_inline int plain_step(struct walk *walk, __u32 cpu, __u32 row)
 {
 	struct native_walk *native = &walk->native;
@@ -113,7 +114,7 @@ static __always_inline int plain_step(struct walk *walk, __u32 cpu, __u32 row)
 	return go_to_caller(native, cfa, return_address);
 }
 
-/* The value of the register that DWARF numbers so; *KNOWN: whether it is known in this frame. */
+/* The value of the register with DWARF's NUMBER; *KNOWN: whether it is known in this frame. */
 static __always_inline __u64 register_value(const struct walk *walk, __u32 number, bool *known)
 {
 	const struct native_walk *native = &walk->native;
@@ -130,7 +131,7 @@ static __always_inline __u64 register_value(const struct walk *walk, __u32 numbe
 	return *known ? walk->registers[index % REGISTERS_ROOM] : 0;
 }
 
-/* The frame pointer that the caller of a frame at CFA has by RULE; returns whether it could be
+/* Restores the frame pointer of the caller of a frame at CFA by RULE; returns whether it could be
  * read. */
 static __always_inline bool restore_fp(struct native_walk *native, const struct unwind_rule *rule,
 				       __u64 cfa)
@@ -175,7 +176,7 @@ static __always_inline int rule_step(struct walk *walk, __u32 number)
 	return go_to_caller(native, cfa, return_address);
 }
 
-/* A signal interrupted the caller: all its registers are in the signal's frame, and it may run on
+/* A signal interrupted the caller.  All its registers are in the signal's frame, and it may run on
  * another stack. */
 static __always_inline int signal_step(struct walk *walk)
 {
@@ -192,7 +193,7 @@ static __always_inline int signal_step(struct walk *walk)
 	return native->pc ? 0 : end_native(native, NATIVE_FAULT);
 }
 
-/* Why there is no row. */
+/* Ends the walk where there is no row. */
 static __always_inline int end_without_row(struct native_walk *native, __u32 row)
 {
 	switch (ROW_NUMBER(row)) {
@@ -207,7 +208,7 @@ static __always_inline int end_without_row(struct native_walk *native, __u32 row
 	return end_native(native, NATIVE_NO_ROWS);
 }
 
-/* One frame by any other row. */
+/* Walks one frame by any other row; returns whether to stop. */
 __noinline int odd_step(__u32 cpu, __u32 row)
 {
 	struct walk *walk = bpf_map_lookup_elem(&walks, &cpu);

@@ -2,35 +2,34 @@
 /*
  * A call from one interpreter into another.
  *
- * A thread that goes from one interpreter into another (concurrent.interpreters, or C
- * code by PyThreadState_Swap) has a state with frames in each, and what it stands in
- * ends at the bottom of its own state.  Nothing leads from there to the caller's: but
- * both run on one C stack.  From 3.10 on each activation of the eval loop has something
- * there that its state leads to, the C frame (3.10 to 3.12) or the interpreter's own frame.
- * So where a state's newest activation lies above the oldest of what was walked, on this
- * thread's C stack, its frames are what called; of several, the nearest.  Whatever else
- * a thread may have, of itself or lent, idle or run by another thread, has no frames, or
- * has them elsewhere.
+ * A thread that goes from one interpreter into another (concurrent.interpreters, or C code with
+ * PyThreadState_Swap) has a state with frames in each.  A walk ends at the bottom of the current
+ * state, and no pointer leads from there to the caller's.  But both run on one C stack.  From 3.10
+ * on a state leads to something of each activation there: the C frame (3.10 to 3.12) or the
+ * interpreter's own frame.  A state is a caller if its newest activation is on this thread's C
+ * stack, above the oldest activation that was walked.  Of several, the nearest one called.  All
+ * other states that belong or were lent to the thread, idle or run by another thread, have no
+ * frames, or have them elsewhere.
  *
- * C code may also change back to a state below the one it is in, whose calls then lie
- * on both sides of the other's.  Their order is not in any state's list, and nothing is
- * joined: such a stack has the reason that its callers are unclear.  So it has up to
- * 3.9, which has nothing on the C stack, where the thread has for certain frames in
- * another interpreter as well.
+ * C code may also change back to a state below the current one.  Then the calls of that state are
+ * on both sides of the other's.  No list tells their order, so nothing is joined: the stack has the
+ * reason CALLER_UNCLEAR.  Up to 3.9 there is nothing on the C stack.  There a stack has that reason
+ * if the thread certainly has frames in another interpreter.
  *
- * A process of one interpreter pays nothing: that there are several is noted when a
- * state is searched for, as it is for each that a thread enters, and forgotten when
- * there is one again.
+ * A process with one interpreter pays nothing.  A search for a state notes that there are several,
+ * and each thread that enters another interpreter is searched for.  When there is one again, that
+ * is noted, too.
  */
 #ifndef NESTING_BPF_H
 #define NESTING_BPF_H
 
-/* So many frames may lie between a state's newest and its activation's first, and so many
- * activations in a state: two nested rounds keep the verifier's work at their sum. */
+/* The most frames between the newest one of a state and the first one of its activation, and the
+ * most activations of a state.  With two nested rounds, the verifier's work grows with their
+ * sum. */
 #define NESTING_ROUND  18
 #define NESTING_ROUNDS 18
 
-/* So many frames a sample, of all states together: how many there are is up to the target. */
+/* The most such frames in a sample, over all states: the target controls how many there are. */
 #define NESTING_STEPS 2048
 
 /* Whether ADDRESS is on the C stack of this thread, from FROM on. */
@@ -40,8 +39,8 @@ static __always_inline bool is_above(const struct walk *walk, __u64 from, __u64 
 	       (walk->thread_id < from || address < walk->thread_id);
 }
 
-/* Goes from walk->frame to its caller, unless it is the interpreter's own frame, which begins an
- * activation; returns whether to stop, with that one's address in walk->nearest_entry. */
+/* Goes from walk->frame to its caller.  Stops at the interpreter's own frame, which begins an
+ * activation, with its address in walk->nearest_entry.  Returns whether to stop. */
 __noinline int entry_step(__u32 cpu)
 {
 	struct walk *walk = bpf_map_lookup_elem(&walks, &cpu);
@@ -73,8 +72,8 @@ __noinline int entry_round(__u32 cpu)
 	return 0;
 }
 
-/* Where the newest activation of the thread state in tstate_words has its part of the C stack; 0:
- * it could not be told. */
+/* Where the newest activation of the thread state in tstate_words is on the C stack; 0: not
+ * known. */
 static __always_inline __u64 newest_activation(struct walk *walk, __u32 cpu)
 {
 	if (has_cframes(walk))
@@ -90,10 +89,10 @@ static __always_inline __u64 newest_activation(struct walk *walk, __u32 cpu)
 	return walk->nearest_entry;
 }
 
-/* What is weighed as too many callers, for it cannot be told which they are. */
+/* Counts as too many callers: it is not known which they are. */
 #define CALLERS_UNCLEAR (CANDIDATES_MAX + 1)
 
-/* Whether a version has on the C stack what its states lead to. */
+/* Whether the version has on the C stack something that its states lead to. */
 static __always_inline bool is_on_c_stacks(const struct walk *walk)
 {
 	return has_cframes(walk) || has_status(walk);
@@ -105,8 +104,8 @@ static __always_inline __u64 interp_of(const struct walk *walk)
 	return tstate_field(walk, walk->layout.tstate_interp);
 }
 
-/* Keeps the thread state in tstate_words, which may be this thread's OWN, where its frames are on
- * this thread's C stack. */
+/* Keeps the thread state in tstate_words if its frames are on this thread's C stack.  OWN: it has
+ * this thread's id. */
 static __always_inline void weigh_caller(struct walk *walk, __u32 cpu, bool own)
 {
 	__u32 candidate = walk->candidates;
@@ -124,7 +123,7 @@ static __always_inline void weigh_caller(struct walk *walk, __u32 cpu, bool own)
 	walk->candidates++;
 }
 
-/* Weighs the thread state in tstate_words, which is another one than that the thread stands in. */
+/* Weighs the thread state in tstate_words, which is not the current one. */
 static __always_inline void weigh_other(struct walk *walk, __u32 cpu)
 {
 	bool own = is_own(walk), lent = may_be_lent(walk);
@@ -165,8 +164,9 @@ __noinline int callers_round(__u32 cpu)
 	return 0;
 }
 
-/* Keeps all states that run on this thread's C stack, but the one it stands in; returns whether all
- * could be looked at, and kept.  Only the end of the list tells that there is one interpreter. */
+/* Keeps all states except the current one that run on this thread's C stack.  Returns whether all
+ * could be read and kept.  Whether there is only one interpreter is known only at the end of the
+ * list. */
 static __always_inline bool gather_callers(struct walk *walk, __u32 cpu, __u64 interpreters)
 {
 	bool all;
@@ -184,8 +184,9 @@ static __always_inline bool gather_callers(struct walk *walk, __u32 cpu, __u64 i
 	return false;
 }
 
-/* Goes from walk->cframe to that of the activation that called it; returns whether there is none.
- * The last on the C stack is walk->bottom: the greenlet module has some that are not there. */
+/* Goes from walk->cframe to the C frame of the activation that called it; returns whether there
+ * is none.  Sets walk->bottom to the last one on the C stack: the greenlet module has some
+ * elsewhere. */
 __noinline int outermost_step(__u32 cpu)
 {
 	struct walk *walk = bpf_map_lookup_elem(&walks, &cpu);
@@ -209,8 +210,8 @@ __noinline int outermost_round(__u32 cpu)
 	return 0;
 }
 
-/* Has walk->bottom be where the oldest activation of what was walked last, in walk->tstate, has its
- * part of the C stack; NO_ADDRESS where that cannot be told. */
+/* Sets walk->bottom to the place on the C stack of the oldest activation of what was walked last,
+ * in walk->tstate; NO_ADDRESS where that is not known. */
 __noinline int find_bottom(__u32 cpu)
 {
 	struct walk *walk = bpf_map_lookup_elem(&walks, &cpu);
@@ -232,8 +233,8 @@ __noinline int find_bottom(__u32 cpu)
 	return 0;
 }
 
-/* Chooses the nearest of the states that have called; returns whether they are in one order, with
- * walk->best 0 where there is none. */
+/* Chooses the nearest of the calling states: walk->best, 0 where there is none.  Returns whether
+ * they are in one order. */
 static __always_inline bool choose_caller(struct walk *walk)
 {
 	__u64 address;
@@ -246,7 +247,7 @@ static __always_inline bool choose_caller(struct walk *walk)
 		address = walk->candidate_frames[i];
 		if (address > walk->span_start && address < walk->bottom)
 			return false;
-		/* In 3.12 the C frame of what was joined may lie above its bottom. */
+		/* In 3.12 the C frame of what was joined may be above its bottom. */
 		if (address <= walk->bottom || address <= walk->span_start ||
 		    address >= walk->best_rank)
 			continue;
@@ -256,7 +257,7 @@ static __always_inline bool choose_caller(struct walk *walk)
 	return true;
 }
 
-/* Walks on with the frames of the state that called what was walked last; returns whether to go on
+/* Walks on with the frames of the state that called what was walked last.  Returns whether to go on
  * with that one's caller. */
 __noinline int join_caller(__u32 cpu)
 {
@@ -284,7 +285,7 @@ __noinline int join_caller(__u32 cpu)
 	return 1;
 }
 
-/* Walks on, one calling interpreter after another. */
+/* Walks on, from one calling interpreter to the next. */
 static __always_inline void join_callers(struct walk *walk, __u32 cpu)
 {
 	for (int i = 0; i <= CANDIDATES_MAX; i++)
@@ -299,16 +300,16 @@ static __always_inline void join_callers(struct walk *walk, __u32 cpu)
 	walk->hash = walk->joined_hash;
 }
 
-/* Where the newest activation that was walked has its part of the C stack; 0: it has none. */
+/* Where the newest activation that was walked is on the C stack; 0: it is not there. */
 static __always_inline __u64 newest_walked(const struct walk *walk)
 {
 	return has_cframes(walk) ? tstate_field(walk, walk->layout.tstate_cframe)
 				 : walk->first_entry;
 }
 
-/* The C stack on which nothing lies that did not call what was walked; returns whether it can be
- * told.  Without a bottom it is all that is above the stack pointer: nothing tells there what
- * called from what lies in between. */
+/* Sets the beginning of the part of the C stack that belongs to what was walked and to its callers.
+ * Returns whether that is known.  Without a bottom it is all above the stack pointer: nothing tells
+ * there which activations called and which are in between. */
 static __always_inline bool begin_span(struct walk *walk)
 {
 	__u64 newest = newest_walked(walk);
@@ -322,8 +323,8 @@ static __always_inline bool begin_span(struct walk *walk)
 	return true;
 }
 
-/* Walks on below a stack that was walked to the bottom of its interpreter, with what called from
- * others. */
+/* Walks on below a stack that was walked to the bottom of its interpreter, with the frames of the
+ * interpreters that called. */
 __noinline int walk_nested(__u32 cpu)
 {
 	struct walk *walk = bpf_map_lookup_elem(&walks, &cpu);

@@ -1,27 +1,28 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * A thread has a number in each PID namespace that it is in.  The kernel's helpers
- * tell the one in the machine's first namespace; user space may be in another, a
- * container's, where it, its user and /proc know the thread by another number.
+ * Numbers of processes and threads in PID namespaces.
  *
- * So that a sample of any other process costs no more than one lookup, targets are
- * kept under the kernel's numbers.  User space, which cannot know them, has this
- * namespace's threads gone through for each target, once.  What it is told of
- * samples has its own numbers: these are read where a stack is defined, which is
- * seldom.
+ * A thread has a number in each PID namespace that it is in.  The kernel's helpers return that of
+ * the machine's first namespace.  User space may be in another one, a container's, where the user
+ * and /proc know the thread by another number.
+ *
+ * The map of targets has the kernel's numbers as keys, so a sample of any other process costs one
+ * lookup.  User space cannot see these numbers.  So for each target it runs a program once that
+ * goes through the threads of its namespace.  Definitions have user space's numbers: they are read
+ * when a stack is defined, which is seldom.
  */
 #ifndef PID_NAMESPACE_BPF_H
 #define PID_NAMESPACE_BPF_H
 
-/* How many namespaces user space's is within; 0: its numbers are the kernel's. */
+/* The depth of user space's namespace; 0: its numbers are the kernel's. */
 __u32 pid_level;
 
 struct pid_search pid_search;
 
-/* And which one is user space's. */
+/* The address of user space's namespace. */
 __u64 pid_namespace;
 
-/* What TASK is in the namespace of its own that LEVEL others are around. */
+/* The entry of TASK for the namespace of its own at depth LEVEL. */
 static __always_inline struct upid *number_at(struct task_struct *task, __u32 level)
 {
 	struct pid *pid = BPF_CORE_READ(task, thread_pid);
@@ -30,7 +31,7 @@ static __always_inline struct upid *number_at(struct task_struct *task, __u32 le
 			       level * bpf_core_type_size(struct upid));
 }
 
-/* Its number there. */
+/* The number of TASK in that namespace. */
 static __always_inline __u32 number_of(struct task_struct *task, __u32 level)
 {
 	int number = 0;
@@ -39,7 +40,7 @@ static __always_inline __u32 number_of(struct task_struct *task, __u32 level)
 	return number;
 }
 
-/* Its namespace there. */
+/* The address of that namespace. */
 static __always_inline __u64 namespace_of(struct task_struct *task, __u32 level)
 {
 	struct pid_namespace *namespace = NULL;
@@ -48,7 +49,7 @@ static __always_inline __u64 namespace_of(struct task_struct *task, __u32 level)
 	return (__u64) namespace;
 }
 
-/* Whether TASK is in user space's namespace, or one within. */
+/* Whether TASK is in user space's namespace, or in one below it. */
 static __always_inline bool is_within(struct task_struct *task)
 {
 	struct pid *pid;
@@ -60,7 +61,7 @@ static __always_inline bool is_within(struct task_struct *task)
 	       namespace_of(task, pid_level) == pid_namespace;
 }
 
-/* Compares the process that TASK may be the first thread of with what is looked for. */
+/* Compares the process of TASK, if that is its first thread, with the one that is searched for. */
 static __always_inline void compare_process(struct task_struct *task)
 {
 	struct task_struct *current = (struct task_struct *)bpf_get_current_task();
@@ -78,7 +79,7 @@ static __always_inline void compare_process(struct task_struct *task)
 		pid_search.namesake = pid;
 }
 
-/* Says in DEFINITION which thread is the current one. */
+/* Writes the numbers of the current thread into DEFINITION. */
 static __always_inline void name_thread(struct definition *definition)
 {
 	__u64 thread = bpf_get_current_pid_tgid();

@@ -1,41 +1,42 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What becomes of processes, where it happens.
+ * Follows processes, in the kernel.
  *
- * A process that is forked by a target is one from its first instruction on: it has
- * its parent's memory, so what is known of that holds for it, and its rate is its parent's
- * till user space says more.  One that calls exec is
- * another program from then on, and whose it is tells what it maps: a file that user
- * space has seen to hold a Python is known by its inode, and where it is mapped tells
- * where in memory what is needed lies.  So the second process of a binary is walked as
- * soon as it has loaded that, without waiting for user space; a file that is not known
- * yet is told to user space, and the samples meanwhile are counted until it is clear
- * whether they were a Python's.  Where not every process is wanted, user space asks about
- * what is walked already, and takes back the samples of the others; what those fork may be
- * wanted, so that its samples are counted until user space has asked.
+ * A child that a target forks is a target from its first instruction on.  It has its parent's
+ * memory, so all that is known of the parent holds for it.  It also has the parent's rate until
+ * user space sets another.
  *
- * The kernel reports mappings to perf in one function, of which this takes note.  What
- * user space is told comes through the ring buffer, in order with the definitions of
- * stacks: room to tell of a process is reserved before it is a target, for a sample that
- * interrupts in between would be told of first.  Where there is no room in it, that is
- * counted, and the process left for user space to find, which then looks through all
+ * A process that calls exec becomes another process.  What it runs is known by what it maps: a file
+ * in which user space has found a Python is recognized by its inode, and the address of the mapping
+ * gives the addresses of the interpreter.  So the second process of a binary is walked as soon as
+ * it has loaded that, without waiting for user space.  A file that is not known yet is reported to
+ * user space.  Samples are counted meanwhile, until it is clear whether they are a Python's.
+ *
+ * With a filter, such a process is walked before user space has decided; user space takes its
+ * samples back if it is not wanted.  Children of a process that is not wanted may be wanted: their
+ * samples are counted until user space has decided.
+ *
+ * The kernel reports mappings to perf in one function, which is traced here.  Reports go to user
+ * space through the ring buffer, in order with the definitions of stacks.  Room for a report is
+ * reserved before the process becomes a target.  Otherwise a sample could interrupt in between, and
+ * its definition would come first.  If there is no room, that is counted, and user space scans all
  * processes.
  *
- * All this runs in the process concerned, and none of it in an interrupt, so that it
- * may write to the hash table.
+ * All this runs in the process concerned, never in an interrupt.  So it may write to the hash
+ * table.
  */
 #ifndef PROCESSES_BPF_H
 #define PROCESSES_BPF_H
 
 #define VM_EXEC 0x4
 
-/* Set by user space before any process is followed. */
+/* User space sets it before any process is followed. */
 enum following following;
 
-/* Set by user space where it is told itself what is mapped, and takes heralds. */
+/* User space sets it where it receives mappings itself, and reads heralds. */
 bool heeding;
 
-/* A number that no other process has. */
+/* A serial number that no other process has. */
 static __always_inline __u64 new_serial(void)
 {
 	return bpf_ktime_get_ns() << 8 | (bpf_get_smp_processor_id() & 0xff);
@@ -52,7 +53,7 @@ static __always_inline void count_untold(bool crowded)
 		__sync_fetch_and_add(&counter->untold, 1);
 }
 
-/* Makes TARGET that of process TGID; returns whether there was room. */
+/* Makes TARGET the entry of process TGID; returns whether there was room. */
 static __always_inline bool put_target(__u32 tgid, const struct target *target)
 {
 	if (!bpf_map_update_elem(&targets, &tgid, target, BPF_ANY))
@@ -61,8 +62,8 @@ static __always_inline bool put_target(__u32 tgid, const struct target *target)
 	return false;
 }
 
-/* Room to tell what became of a process, with its arguments or without; NULL where there is none.
- * Older verifiers understand but one look at whether it is NULL. */
+/* Room to report an event of a process, with its arguments or without; NULL where there is none.
+ * Old verifiers understand only one check for NULL. */
 static __always_inline struct process_record *reserve_record(bool with_arguments)
 {
 	return bpf_ringbuf_reserve(
@@ -92,14 +93,15 @@ static __always_inline void fill_record(struct process_record *record, enum proc
 	record->halvings = target->halvings;
 }
 
-/* Whether user space need not hear of what becomes of it at once: all is known to walk its stacks,
- * and the first of these wakes it. */
+/* Whether the report on TARGET can wait: its stacks can be walked already, and the first of them
+ * wakes user space. */
 static __always_inline bool is_walked(const struct target *target)
 {
 	return target->state == TARGET_PYTHON || target->state == TARGET_REFUSED;
 }
 
-/* User space would not know whose the samples are of what could not be told of. */
+/* Without a report, user space would not know the owner of the samples: they wait until it has
+ * found the process. */
 static __always_inline void leave_untold(__u32 tgid, struct target *target)
 {
 	count_untold(false);
@@ -116,7 +118,7 @@ int follow_fork(__u64 *context)
 	struct process_record *record;
 	struct target target, *found;
 
-	/* A thread is none of our business. */
+	/* Only processes are followed, not threads. */
 	if (child->pid != child->tgid)
 		return 0;
 	found = bpf_map_lookup_elem(&targets, &parent_tgid);
@@ -143,7 +145,7 @@ int follow_fork(__u64 *context)
 	return 0;
 }
 
-/* Copies the arguments of the program that the current process begins with. */
+/* Copies the arguments with which the current process's program begins. */
 static __always_inline void copy_arguments(struct process_record *record, struct mm_struct *memory)
 {
 	__u64 start = BPF_CORE_READ(memory, arg_start), end = BPF_CORE_READ(memory, arg_end);
@@ -155,8 +157,8 @@ static __always_inline void copy_arguments(struct process_record *record, struct
 		record->argument_bytes = bytes;
 }
 
-/* Copies what stands in their place now, the title that the process has taken: where that is
- * longer, it goes on behind them, up to a NUL. */
+/* Copies what is in their place now: the title that the process has set.  A longer title continues
+ * behind them, up to a NUL. */
 static __always_inline void copy_title(struct process_record *record, struct mm_struct *memory)
 {
 	__u64 start = BPF_CORE_READ(memory, arg_start), end = BPF_CORE_READ(memory, arg_end);
@@ -173,10 +175,10 @@ static __always_inline void copy_title(struct process_record *record, struct mm_
 	record->argument_bytes = bytes > 0 ? bytes : 0;
 }
 
-/* Of the nanoseconds of a time, a bit says from 6.13 on that somebody has asked for it. */
+/* From 6.13 on, the nanoseconds have a flag bit: the time was queried. */
 #define NANOSECONDS 0x7fffffff
 
-/* When INODE was changed last. */
+/* The time of INODE's last change. */
 static __always_inline __u64 change_time(struct inode *inode)
 {
 	struct inode___6_10 *older = (void *)inode;
@@ -194,7 +196,7 @@ static __always_inline __u64 change_time(struct inode *inode)
 	return time.tv_sec * 1000000000ULL + time.tv_nsec;
 }
 
-/* What the kernel knows FILE by. */
+/* How the kernel identifies FILE. */
 static __always_inline struct file_key key_of(struct file *file)
 {
 	struct inode *inode = BPF_CORE_READ(file, f_inode);
@@ -207,7 +209,7 @@ static __always_inline struct file_key key_of(struct file *file)
 	return key;
 }
 
-/* Makes TARGET that of a process that has the file KNOWN at BIAS. */
+/* Makes TARGET that of a process that has mapped the file KNOWN at BIAS. */
 static __always_inline void take_image(struct target *target, const struct known_file *known,
 				       __u64 bias)
 {
@@ -221,14 +223,13 @@ static __always_inline void take_image(struct target *target, const struct known
 		target->entry_gap.start += bias;
 }
 
-/* Where the mapping begins that has the code of the file that MEMORY's program began with. */
+/* The beginning of the mapping with the code of MEMORY's program. */
 static __always_inline __u64 program_start(struct mm_struct *memory)
 {
 	return BPF_CORE_READ(memory, start_code) >> page_shift << page_shift;
 }
 
-/* Samples of FOUND, which ends here as another program takes its place, of which nobody has told
- * yet what they are of. */
+/* The samples of FOUND, which an exec ends, if user space has not told yet what it is. */
 static __always_inline __u64 abandoned_samples(const struct target *found)
 {
 	return found->state == TARGET_WAITING || found->state == TARGET_LOADING ||
@@ -237,8 +238,8 @@ static __always_inline __u64 abandoned_samples(const struct target *found)
 		       : 0;
 }
 
-/* Makes TARGET that of the current process, which runs another program by now, from FILE, and has
- * ABANDONED samples of the one before. */
+/* Makes TARGET that of the current process, which has just executed FILE.  ABANDONED: samples of
+ * the program before. */
 static __always_inline void take_exec(struct task_struct *task, struct target *target,
 				      const struct file_key *file, __u64 abandoned)
 {
@@ -262,8 +263,8 @@ static __always_inline void take_exec(struct task_struct *task, struct target *t
 	bpf_ringbuf_submit(record, wake());
 }
 
-/* A program begins that has had a Python in one of its libraries before: it is about to map that.
- */
+/* Reports that a program begins that has had a Python in one of its libraries before, and so is
+ * about to map one. */
 static __always_inline void herald(void)
 {
 	const __u32 something = 0;
@@ -273,7 +274,7 @@ static __always_inline void herald(void)
 				   BPF_RB_FORCE_WAKEUP);
 }
 
-/* Makes TARGET, which is zero, what a process is that has begun to run FILE. */
+/* Fills TARGET, which is zero, for a process that begins to run FILE. */
 static __always_inline void take_program(struct target *target, const struct file_key *file,
 					 struct mm_struct *memory)
 {
@@ -303,8 +304,8 @@ int follow_exec(__u64 *context)
 		return 0;
 	file = key_of(program->file);
 	if (found && found->memory == (__u64)memory && found->serial >> USER_SERIAL_BITS) {
-		/* Its files were seen while they were mapped; not only a sample of it, which tells
-		 * the memory of what user space has found before. */
+		/* BPF saw the mappings of this program.  A serial number of user space does not
+		 * show that: there, `memory` is what a sample has filled in. */
 		target = *found;
 		if (target.state == TARGET_LOADING)
 			target.state = TARGET_PYTHON;
@@ -343,7 +344,7 @@ int follow_exit(__u64 *context)
 		return 0;
 	}
 	fill_record(record, PROCESS_ENDED, task, target);
-	/* Before 6.16 it is gone here. */
+	/* Before 6.16 the memory is gone at this point. */
 	if (task->mm)
 		copy_title(record, task->mm);
 	bpf_ringbuf_submit(record,
@@ -352,7 +353,7 @@ int follow_exit(__u64 *context)
 	return 0;
 }
 
-/* Whether the current process, whose entry TARGET is, has found its Python already. */
+/* Whether the current process, whose entry is TARGET, has its Python already. */
 static __always_inline bool is_settled(const struct target *target, __u64 memory)
 {
 	return target && (!target->memory || target->memory == memory) &&

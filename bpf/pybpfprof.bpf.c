@@ -1,20 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * The programs, one for each attach point.  Data flows one way: a perf event
- * interrupts a thread -> is it a target's? -> its thread state (thread.bpf.h) ->
- * its frames (python.bpf.h) -> the native ones (native.bpf.h) -> the kernel's
- * (kernel.bpf.h) -> its stack's counter
- * (stack.bpf.h).  What becomes of processes is followed where it happens
- * (processes.bpf.h).  Only in a PID namespace is there another program
- * (pid_namespace.bpf.h), which runs before that.
+ * The programs, one for each attach point.  Data flows one way: a perf event interrupts a thread ->
+ * is it a target's? -> its thread state (thread.bpf.h) -> its Python frames (python.bpf.h) -> its
+ * native frames (native.bpf.h) -> the kernel's frames (kernel.bpf.h) -> the stack's counter
+ * (stack.bpf.h).  Other programs follow processes (processes.bpf.h).  In a PID namespace one more
+ * program runs before sampling begins (pid_namespace.bpf.h).
  */
 #include "vmlinux.h"
 #include <bpf/bpf_helpers.h>
 #include <bpf/bpf_core_read.h>
 
 #include "pybpfprof.h"
-#include "registers.bpf.h"    /* the architecture's, ... */
-#include "instructions.bpf.h" /* ... as well */
+#include "registers.bpf.h"    /* the architecture's */
+#include "instructions.bpf.h" /* the architecture's */
 #include "maps.bpf.h"
 #include "wake.bpf.h"
 #include "user_memory.bpf.h"
@@ -40,14 +38,14 @@
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
-/* Raised by user space when stacks are to be defined anew. */
+/* User space increases it to have all stacks defined again. */
 __u32 epoch;
 
-/* What a sample of each event stands for, set by user space. */
+/* What a sample of each event stands for; user space sets it. */
 __u64 sample_values[EVENTS_MAX];
 
-/* What does not count of a thread's number, with its process's in the upper half: set by user space
- * before the first sample where a process's threads are counted as one. */
+/* The bits of a thread's number that are ignored; the upper half is the number of its process.
+ * User space sets it before the first sample, where the threads of a process count as one. */
 __u64 unseen_thread_bits;
 
 static __always_inline void begin_walk(struct walk *walk, __u64 thread,
@@ -78,9 +76,9 @@ static __always_inline void count_lost(struct event_counters *counter)
 	counter->lost++;
 }
 
-/* Takes TARGET, the current process's, for this sample; returns whether there is one to take: a
- * process that has called exec meanwhile is another one, and what it runs may not be known yet.
- * Until it is, samples that MAY_WAIT do; others are lost. */
+/* Takes a copy of TARGET, the current process's, for this sample.  Returns whether the process can
+ * be walked: after an exec it is another process, and it may not be known yet what that runs.
+ * Until then samples that MAY_WAIT do; others are lost. */
 static __always_inline bool take_target(struct walk *walk, struct target *target,
 					struct event_counters *counter, bool may_wait)
 {
@@ -88,10 +86,10 @@ static __always_inline bool take_target(struct walk *walk, struct target *target
 	bool complete;
 
 	walk->target = *target;
-	/* An entry may be another process's as soon as its own is gone. */
+	/* An entry may be used for another process as soon as its own has ended. */
 	if (target->serial != walk->target.serial || walk->target.state >= TARGET_OTHER)
 		return false;
-	/* In the midst of an exec it is that of another program already. */
+	/* During an exec the memory is already that of the new program. */
 	complete = walk->target.memory || is_complete(memory);
 	if (!walk->target.memory && complete)
 		target->memory = memory;
@@ -111,14 +109,14 @@ static __always_inline __u32 rate_shift(const struct target *target)
 	return target->halvings & 31;
 }
 
-/* Whether the rate of TARGET makes this interruption none of its samples: at random, so that it is
- * in step with nothing.  Each of its samples stands for as many of these as that leaves out. */
+/* Whether the lowered rate of TARGET skips this interruption.  The choice is random, so that it is
+ * in step with nothing.  Each sample that remains stands for those that were skipped, too. */
 static __always_inline bool passes_over(const struct target *target)
 {
 	return rate_shift(target) && bpf_get_prandom_u32() & ((1U << rate_shift(target)) - 1);
 }
 
-/* Walks the current thread's stack, in so far as its process has one. */
+/* Walks the stack of the current thread. */
 static __always_inline void walk_stack(struct walk *walk, __u32 cpu, __u64 thread,
 				       const struct task_view *task)
 {
@@ -127,8 +125,7 @@ static __always_inline void walk_stack(struct walk *walk, __u32 cpu, __u64 threa
 
 	if (target->state == TARGET_REFUSED || !layout) {
 		walk->outcome = layout ? target->refusal : OUTCOME_NO_LAYOUT;
-		/* Native frames are joined with no Python frames: not by the last sample's layout.
-		 */
+		/* Native frames must not be joined by the layout of the last sample. */
 		__builtin_memset(&walk->layout, 0, sizeof(walk->layout));
 		return;
 	}
@@ -141,8 +138,8 @@ static __always_inline void walk_stack(struct walk *walk, __u32 cpu, __u64 threa
 		if (is_doubted(walk))
 			prove_state(cpu, thread);
 	}
-	/* A frame of the interpreter's own alone is no Python; from 3.15 on it is at each
-	 * thread's root. */
+	/* A stack with only the interpreter's own frame has no Python.  From 3.15 on that frame is
+	 * at the root of each thread. */
 	if (walk->outcome == OUTCOME_PYTHON && !walk->depth)
 		walk->outcome = has_calls(walk) ? OUTCOME_GREENLET_STARTING : OUTCOME_NO_PYTHON;
 	walk->newest_cframe = newest_cframe(walk);
@@ -154,13 +151,13 @@ static __always_inline void walk_stack(struct walk *walk, __u32 cpu, __u64 threa
 		walk->outcome = OUTCOME_LINE_UNKNOWN;
 }
 
-/* Called for each thread of the profiler's PID namespace, by the profiler. */
+/* The profiler runs it for each thread of its PID namespace. */
 SEC("iter/task")
 int find_process(struct bpf_iter__task *context)
 {
 	struct task_struct *task = context->task;
 
-	/* At the end there is none. */
+	/* After the last thread there is one call without one. */
 	if (task)
 		compare_process(task);
 	return 0;
@@ -174,8 +171,8 @@ static __always_inline struct event_counters *counters_of(__u32 cpu, __u32 event
 }
 
 /* Walks the current thread's stack and counts it as a sample of EVENT.  WALK has its target and its
- * registers.  CONTEXT: the program's, IN_KERNEL if the kernel's stack is there.  Returns whether it
- * has a slot. */
+ * registers.  CONTEXT is the program's.  IN_KERNEL: the kernel works for the thread.  Returns
+ * whether the stack has a slot. */
 static __always_inline bool count_sample(struct walk *walk, struct target *target,
 					 struct event_counters *counter, __u32 cpu, __u32 event,
 					 __u64 value, void *context, bool in_kernel)
@@ -246,8 +243,7 @@ static __always_inline int take_sample(struct bpf_perf_event_data *context, __u3
 	return 0;
 }
 
-/* A program for each event that is sampled at a time: before 5.15 nothing tells which one it is
- * that has run a program. */
+/* A program for each event.  Before Linux 5.15 a program cannot tell which event runs it. */
 #define EVENT_PROGRAM(name, event)                    \
 	SEC("perf_event")                             \
 	int name(struct bpf_perf_event_data *context) \

@@ -2,59 +2,53 @@
 /*
  * From a thread's innermost frame to its Python stack.
  *
- * Reading the target's memory is what a sample costs: some 85 ns a read, nearly
- * whatever its size up to a few KiB.  From 3.11 on, the frames of calls from
- * Python to Python lie one after another in the thread's data stack, callers
- * below callees.  So a read ends at the wanted frame and reaches up to
- * BLOCK_BYTES below it, which brings the next callers along.  It begins no lower
- * than the data stack's newest chunk, if the frame is in that one, else than the
- * page the frame begins in: the page below may not be there, and a read that
- * fails costs as much as one that succeeds.  A frame outside of the block (a
- * generator's, or the next chunk's) starts a new one.  Up to 3.10 each frame is
- * an object on the heap and takes a read of its own.
+ * A sample's cost is its reads of the target's memory: about 85 ns each, nearly whatever their size
+ * up to a few KiB.  From 3.11 on, the frames of calls from Python to Python are adjacent in the
+ * thread's data stack, callers below callees.  So a read ends at the wanted frame and begins up to
+ * BLOCK_BYTES below it, which includes the next callers.  It begins no lower than the newest chunk
+ * of the data stack, if the frame is in that; otherwise no lower than the frame's page, because the
+ * page below may not be there, and a read that fails costs as much as one that succeeds.  A frame
+ * outside the block (a generator's, or the next chunk's) starts a new block.  Up to 3.10 each frame
+ * is an object on the heap and takes its own read.
  *
- * In free-threaded builds from 3.14 on each thread but the first runs its own copy
- * of a code object's instructions.  Where that begins takes three reads a frame to
- * learn; so only its index is recorded, beside a position that is as far off as the
- * copy is from the original, and user space, which knows each copy once, mends it.
+ * In free-threaded builds from 3.14 on each thread but the first runs its own copy of a code
+ * object's instructions.  To find where a copy begins takes three reads a frame.  So only its index
+ * is recorded, with a position that is off by the distance of the copy.  User space, which looks up
+ * each copy once, corrects it.
  *
  * From 3.13 on, each call of an __init__ that Python has specialized has a frame of the
- * interpreter's own between the two, which only its code tells from others.  That is the
- * interpreter's own, too: it lies near PyCode_Type in its file, where no other code object
- * of these versions does, so that such a frame is skipped after two reads a walk.
+ * interpreter's own between caller and callee.  Only its code object tells it from others: that is
+ * near PyCode_Type in the interpreter's file, where these versions have no other.  So such frames
+ * are skipped, at two reads a walk.
  *
- * The machine code of the JIT stores a frame's position only before what may enter
- * other code.  In between, the innermost frame still has that of an instruction lines
- * or loops away.  The thread state has the current executor while such code runs, and
- * none in code that it calls; so whether the innermost position holds is known, and
- * callers' always do.  A 3.13 that was built with a JIT does not tell, so that none of
- * its innermost positions is believed.
+ * The JIT's machine code stores a frame's position only before it may enter other code.  In
+ * between, the innermost frame still has the position of an instruction lines or loops away.  The
+ * thread state has the current executor while such code runs, and none in code that it calls.  So
+ * it is known whether the innermost position is valid; those of callers always are.  A 3.13 that
+ * was built with a JIT does not tell, so none of its innermost positions is used.
  *
- * The interrupted thread is the one that changes these lists, and it stands
- * still: what is read here is one moment's state.  It may be a moment in the
- * middle of a change, a few instructions wide:
+ * The interrupted thread is the one that changes these lists, and it stands still: the walk sees
+ * the state of one moment.  The moment may be in the middle of a change, a few instructions wide:
  *
- * - In 3.11 and 3.12, an activation of the eval loop or a call that is not linked yet,
- *   or, in 3.12, a generator (unlinked.bpf.h).  In 3.11, what it points to may be the
- *   frame that last ran in its place and was called from the same frame: that one lies
- *   above the data stack's top now.  (A frame that returns to Python lies there for a
- *   moment as well, but did not enter from C.)
- * - A generator that yields loses its link to its caller, perhaps before it is no
- *   longer the thread's frame.  From 3.11 on a stack begins with a frame that
- *   entered from C, so such a stack is known to be incomplete.
- * - 3.11's generator.throw() makes a generator that delegates to another a frame of
- *   the caller's activation, but it says still that it entered from C, as it did when
- *   it ran.  It proves nothing then, and the proof is left to the frames that it leads
- *   to.  (One that an activation which is not linked yet points to by chance, and that
- *   runs, is older than all that could be that activation's caller.)
- * - 3.9's generator.throw() makes a generator that delegates to another the thread's
- *   frame without a link to its caller, for as long as the other one runs, and 3.10's
- *   for a moment.  So there a stack that begins with a generator's or a coroutine's
- *   frame is incomplete.
- * - While the greenlet module switches, from 3.12 on, the frames of the greenlet that
- *   stops are linked without those between that entered from C.  Its stack is whole
- *   where it begins with a frame of the data stack that has begun: such a frame never
- *   loses its link.  (In 3.12 the activation then proves nothing.)
+ * - In 3.11 and 3.12: an activation of the eval loop, a call or, in 3.12, a generator that is not
+ *   linked yet (unlinked.bpf.h).  In 3.11 the new activation may point to the frame that ran in its
+ *   place before and was called from the same frame: that one is above the top of the data stack
+ *   now.  (A frame that returns to Python is there for a moment, too, but it did not enter from C.)
+ * - A generator that yields loses its link to its caller, perhaps while it is still the thread's
+ *   frame.  From 3.11 on a stack begins with a frame that entered from C, so such a stack is known
+ *   to be incomplete.
+ * - 3.11's generator.throw() makes a generator that delegates to another a frame of the caller's
+ *   activation.  But the frame still says that it entered from C, as it did when it ran.  It proves
+ *   nothing then; the frames that it leads to have to.  (If an activation that is not linked yet
+ *   points to such a frame by chance, and the frame runs, the frame is older than any possible
+ *   caller of that activation.)
+ * - 3.9's generator.throw() makes a generator that delegates to another the thread's frame without
+ *   a link to its caller, as long as the other one runs; 3.10's does for a moment.  So there a
+ *   stack that begins with the frame of a generator or a coroutine is incomplete.
+ * - From 3.12 on, while the greenlet module switches, the frames of the greenlet that stops are
+ *   linked without those between that entered from C.  Its stack is whole if it begins with a frame
+ *   of the data stack that has begun: such a frame never loses its link.  (In 3.12 the activation
+ *   then proves nothing.)
  */
 #ifndef PYTHON_BPF_H
 #define PYTHON_BPF_H
@@ -65,29 +59,27 @@
 #define FIRST_INTERNAL_OWNER 3
 #define WALK_ROUND	     8
 
-/* Of co_flags: a generator's, a coroutine's, an asynchronous generator's. */
+/* In co_flags: of a generator, a coroutine, an asynchronous generator. */
 #define RESUMABLE_CODE (0x20 | 0x80 | 0x200)
 
-/* A data stack's chunk of the usual size; a larger one is read by pages. */
+/* The usual size of a chunk of the data stack; a larger chunk is read by pages. */
 #define CHUNK_BYTES (16 * 1024)
 
-/* How far below PyCode_Type code is looked at whether it is the interpreter's own: further than it
- * lies in CPython's own builds, and not as far as to what is mapped below their library.  Where it
- * is not found, it takes room in the stack; where other code lies there, that is looked at in vain.
- */
+/* How far below PyCode_Type the interpreter's own code is looked for.  In CPython's own builds it
+ * is nearer, and what is mapped below their library is farther away.  If it is not found, its frame
+ * takes room in the stack; other code in that range is checked in vain. */
 #define OWN_CODE_BYTES (4 << 20)
 
-/* Frames that are skipped (the interpreter's own) count here too, at most one for each other. */
+/* Frames that are skipped (the interpreter's own) count, too: at most one for each other frame. */
 #define WALK_ROUNDS (2 * STACK_FRAMES_MAX / WALK_ROUND)
 
-/* Address and position are mixed apart: with the seed, which a target does not know, no two frames
- * can be made to cancel each other. */
+/* Address and position are mixed separately.  With the seed, which a target does not know, it
+ * cannot choose frames that cancel each other. */
 static __always_inline void hash_frame(struct walk *walk, const struct frame *frame)
 {
 	__u64 hash = (walk->hash ^ frame->address) * 0x9e3779b97f4a7c15ULL;
 
-	/* One index of a copy of the instructions is one thread's after another, and another
-	 * copy's. */
+	/* The index of a copy is used again, by other threads and for other copies. */
 	hash ^= frame->detail * walk->unseen_thread;
 	hash = (hash ^ hash >> 32 ^ (__u32)frame->position ^ (__u64)frame->detail << 32) *
 	       0xff51afd7ed558ccdULL;
@@ -108,7 +100,7 @@ static __always_inline void push_frame(struct walk *walk, __u64 address, __s32 p
 	walk->depth = depth + 1;
 }
 
-/* Reads the block from FROM, or as near to it as there is room for, to END. */
+/* Reads the block from FROM to END, or the last BLOCK_BYTES of that. */
 static __always_inline bool read_block_from(struct walk *walk, __u64 from, __u64 end)
 {
 	__u32 size;
@@ -123,8 +115,8 @@ static __always_inline bool read_block_from(struct walk *walk, __u64 from, __u64
 	return true;
 }
 
-/* Reads the block that ends with the frame whose fields are START to END; returns whether it could.
- * A global function: it is called seldom, and the verifier goes through it once. */
+/* Reads the block that ends with the frame whose fields are from START to END; returns whether it
+ * could.  A global function: it is called seldom, and the verifier checks it once. */
 __noinline int read_block(__u32 cpu, __u64 start, __u64 end)
 {
 	struct walk *walk = bpf_map_lookup_elem(&walks, &cpu);
@@ -150,7 +142,7 @@ static __always_inline __u32 shift_of(__u16 offset)
 	return offset % sizeof(__u64) * 8;
 }
 
-/* All bits where a version has the field at OFFSET. */
+/* All bits set where the version has the field at OFFSET; otherwise 0. */
 static __always_inline __u64 mask_of(__u16 offset)
 {
 	return offset == OFFSET_ABSENT ? 0 : ~0ULL;
@@ -184,14 +176,14 @@ static __always_inline struct frame_words words_of(const struct layout *layout)
 	};
 }
 
-/* A word of the frame that begins with word AT of the block; the masks are for the verifier, user
+/* A word of the frame that begins with word AT of the block.  The masks are for the verifier: user
  * space has checked the layout. */
 static __always_inline __u64 frame_word(const struct walk *walk, __u32 at, __u32 word)
 {
 	return walk->block[at % BLOCK_WORDS + word % FRAME_WORDS];
 }
 
-/* Either f_lasti, or a pointer into the code object. */
+/* From f_lasti, or from a pointer into the code object. */
 static __always_inline __s32 frame_position(const struct walk *walk, __u32 at, __u64 code)
 {
 	const struct frame_words *words = &walk->words;
@@ -201,7 +193,7 @@ static __always_inline __s32 frame_position(const struct walk *walk, __u32 at, _
 	return (__s64)instruction >> words->instruction_shift;
 }
 
-/* Which copy of the code object's instructions the frame runs: TLBC_INDEX_MAX at most. */
+/* Which copy of the code object's instructions the frame runs; at most TLBC_INDEX_MAX. */
 static __always_inline __u16 frame_copy(const struct walk *walk, __u32 at)
 {
 	const struct frame_words *words = &walk->words;
@@ -210,12 +202,12 @@ static __always_inline __u16 frame_copy(const struct walk *walk, __u32 at)
 	return index < TLBC_INDEX_MAX ? index : TLBC_INDEX_MAX;
 }
 
-/* What a frame is in the eval loop. */
+/* What a frame is to the eval loop. */
 struct frame_role {
-	bool internal;	/* the interpreter's own, not to be recorded */
-	bool entry;	/* entered from C: what it was called from belongs to another activation */
-	bool by_thread; /* lies in the thread's data stack */
-	bool delegates; /* may say that it entered from C because it did so once */
+	bool internal;	/* the interpreter's own; not recorded */
+	bool entry;	/* entered from C: its caller belongs to another activation */
+	bool by_thread; /* in the thread's data stack */
+	bool delegates; /* may claim to have entered from C, because it once did */
 };
 
 static __always_inline struct frame_role frame_role(const struct walk *walk, __u32 at)
@@ -244,7 +236,7 @@ static __always_inline bool is_popped(struct walk *walk, __u64 start)
 		start >= tstate_field(walk, layout->tstate_datastack_top));
 }
 
-/* Whether the frame at START, which entered from C, and whose caller is walk->frame, is one of the
+/* Whether the frame at START, which entered from C and whose caller is walk->frame, belongs to the
  * activation that the walk began in. */
 static __always_inline bool is_proved(struct walk *walk, __u64 start, const struct frame_role *role)
 {
@@ -253,7 +245,7 @@ static __always_inline bool is_proved(struct walk *walk, __u64 start, const stru
 	return !role->by_thread || walk->depth || !is_popped(walk, start);
 }
 
-/* Ends the walk with OUTCOME; one that has not proved itself has seen nothing. */
+/* Ends the walk with OUTCOME; as FRAME_ENTERING if the walk has not proved itself. */
 static __always_inline int fail(struct walk *walk, __u32 outcome)
 {
 	walk->outcome = walk->proving ? OUTCOME_FRAME_ENTERING : outcome;
@@ -272,8 +264,8 @@ static __always_inline bool is_resumable(const struct walk *walk)
 	return flags & RESUMABLE_CODE;
 }
 
-/* Whether the last frame, which has no caller and did not enter from C, may be a greenlet's first:
- * it has begun, or else its link may be yet to come. */
+/* Whether the last frame, which has no caller and did not enter from C, may be a greenlet's first.
+ * It must have begun: before that, its link may still be missing. */
 static __always_inline bool is_exposed_root(const struct walk *walk)
 {
 	const struct frame *innermost = &walk->definition.frames[0];
@@ -303,9 +295,9 @@ static __always_inline bool is_left_over(struct walk *walk)
 	return owner == OWNED_BY_THREAD && is_popped(walk, walk->innermost);
 }
 
-/* Ends a walk that is too long.  A stack that deep in one activation cannot prove itself; that it
- * begins with no frame that has returned, and that its code is code, at both ends, is as much as
- * can be told. */
+/* Ends a walk that is too long.  A stack that is so deep in one activation cannot prove itself.  It
+ * is accepted if its innermost frame has not returned, and the code objects at both ends are code
+ * objects. */
 static __always_inline void give_up(struct walk *walk)
 {
 	const struct frame *frames = walk->definition.frames;
@@ -316,8 +308,8 @@ static __always_inline void give_up(struct walk *walk)
 	fail(walk, OUTCOME_TRUNCATED);
 }
 
-/* Whether CODE, which lies where the interpreter's own does, is that: none of its instructions may
- * be traced.  Then it is remembered for this walk.  A global function: it is called seldom. */
+/* Whether CODE, which is where the interpreter's own code is, is that: none of its instructions may
+ * be traced.  If so, the walk remembers it.  A global function: it is called seldom. */
 __noinline int is_own_code(__u32 cpu, __u64 code)
 {
 	struct walk *walk = bpf_map_lookup_elem(&walks, &cpu);
@@ -336,8 +328,8 @@ __noinline int is_own_code(__u32 cpu, __u64 code)
 	return 1;
 }
 
-/* Records the frame that begins with word AT of the block; returns whether to stop, for there is
- * no room: not before the walk has proved itself. */
+/* Records the frame that begins with word AT of the block.  Returns whether to stop for lack of
+ * room; a walk that has not proved itself goes on. */
 static __always_inline int record_frame(struct walk *walk, __u32 cpu, __u32 at)
 {
 	__u64 code = frame_word(walk, at, walk->words.code) & walk->words.code_mask;
@@ -356,8 +348,8 @@ static __always_inline int record_frame(struct walk *walk, __u32 cpu, __u32 at)
 	return 0;
 }
 
-/* Notes that the activation that the last frame belongs to has its entry at ADDRESS of the C stack
- * (join.bpf.h); 0: that is not known here. */
+/* Notes that the activation of the last frame has its entry at ADDRESS of the C stack (join.bpf.h);
+ * 0: not known here. */
 static __always_inline void note_entry(struct walk *walk, __u64 address)
 {
 	__u32 count = walk->entry_count;
@@ -422,7 +414,7 @@ static __always_inline int walk_step(struct walk *walk, __u32 cpu)
 	return 0;
 }
 
-/* A global function: the verifier goes through it once, however often it is called. */
+/* A global function: the verifier checks it once, however often it is called. */
 __noinline int walk_round(__u32 cpu)
 {
 	struct walk *walk = bpf_map_lookup_elem(&walks, &cpu);
@@ -435,8 +427,8 @@ __noinline int walk_round(__u32 cpu)
 	return 0;
 }
 
-/* Walks from walk->frame to the root, behind what was walked already; an end before the root is in
- * walk->outcome. */
+/* Walks from walk->frame to the root and appends to what was walked before.  walk->outcome says why
+ * the walk ended. */
 __noinline int walk_on(__u32 cpu)
 {
 	struct walk *walk = bpf_map_lookup_elem(&walks, &cpu);

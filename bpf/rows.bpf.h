@@ -22,7 +22,7 @@ static __always_inline void *chunk_at(__u32 number)
 	return chunk ? bpf_map_lookup_elem(chunk, &first) : NULL;
 }
 
-/* Finds the mapping that has ADDRESS, and its file; returns whether there is one. */
+/* Finds the mapping with ADDRESS, and its file; returns whether there is one. */
 __noinline int find_mapping(__u32 cpu, __u64 address)
 {
 	struct walk *walk = bpf_map_lookup_elem(&walks, &cpu);
@@ -65,7 +65,8 @@ __noinline int find_mapping(__u32 cpu, __u64 address)
 	return 1;
 }
 
-/* The last of COUNT rows behind row BEFORE that begins at LOW or lower in its page, or BEFORE. */
+/* The last of the COUNT rows behind row BEFORE that begins at LOW or lower in its page; BEFORE
+ * itself where none does. */
 __noinline int search_rows(__u32 before, __u32 count, __u32 low)
 {
 	const struct row_chunk *chunk = chunk_at(before / CHUNK_ROWS);
@@ -85,9 +86,9 @@ __noinline int search_rows(__u32 before, __u32 count, __u32 low)
 	return chunk->rows[before % CHUNK_ROWS];
 }
 
-/* The row of code at ADDRESS that no file is known to have; ABSENCE: why there is none.  But for
- * trampolines it may be that of CPython's JIT, which comes and goes, and from 3.15 on keeps the
- * frame pointer.  The eval loop has called that: the next activation's entry is above its frame. */
+/* The row of code at ADDRESS, for which no file is known; ABSENCE: why.  It is a trampoline's, or
+ * it may be that of CPython's JIT, whose code comes and goes.  From 3.15 on that keeps the frame
+ * pointer.  The eval loop has called it: so the next activation's entry is above its frame. */
 __noinline int row_without_file(__u32 cpu, __u64 address, __u32 absence)
 {
 	struct walk *walk = bpf_map_lookup_elem(&walks, &cpu);
@@ -105,7 +106,7 @@ __noinline int row_without_file(__u32 cpu, __u64 address, __u32 absence)
 	    native->fp > walk->entries[next] ||
 	    walk->entries[next] - native->fp < ROW_N(JIT_ROW) * sizeof(__u64))
 		return ROW_NUMBERED(ROW_NONE, absence);
-	/* It may as well be a library that was just loaded. */
+	/* It may also be a library that was just loaded. */
 	if (absence == ROW_NOT_LOADED && !native->lacks_rows)
 		native->lacks_rows = address & ~(__u64)(UNWIND_TEXT_PAGE - 1);
 	native->kind = FRAME_JIT;

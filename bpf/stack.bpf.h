@@ -2,22 +2,21 @@
 /*
  * From a stack to its counter.
  *
- * Each CPU has its own slots, which user space sees in place.  A stack's hash
- * names a bucket; a stack that has a slot there costs two additions.  A new one
- * takes a slot that was never used, or drives out another stack, and is sent as
- * a definition.  Counters only grow, from one owner of a slot to the next: the
- * definition tells at which count the new owner began, so that what came before
- * is the previous owner's, and nothing is reset or lost.
+ * Each CPU has its own slots, which user space maps.  A stack's hash selects a bucket.  A stack
+ * that has a slot there costs two additions.  A new one takes an unused slot or evicts another
+ * stack, and is sent as a definition.  Counters only grow, even when a slot changes owners.  The
+ * definition tells at which count the new owner began: what was counted before belongs to the
+ * previous owners.  So nothing is reset, and nothing is lost.
  *
- * When the ring buffer is full, a stack in a slot of its own is counted and its
- * definition sent again with its next sample; one that would have to drive out
- * another is lost, and counted as lost.
+ * If the ring buffer is full, a stack with its own slot is still counted, and its definition is
+ * sent with its next sample.  A stack that would have to evict another is lost, and counted as
+ * lost.
  */
 #ifndef STACK_BPF_H
 #define STACK_BPF_H
 
-/* Sends the definition of this stack, which takes SLOT when that has counted COUNT samples of
- * VALUE; returns whether there was room.  A global function: the verifier goes through it once. */
+/* Sends the definition of this stack, which takes SLOT at COUNT samples of VALUE; returns whether
+ * there was room.  A global function: the verifier checks it once. */
 __noinline int send_definition(__u32 cpu, __u32 slot, __u64 count, __u64 value)
 {
 	struct cpu_counters *counter = bpf_map_lookup_elem(&counters, &cpu);
@@ -67,8 +66,9 @@ __noinline int send_definition(__u32 cpu, __u32 slot, __u64 count, __u64 value)
 	return 1;
 }
 
-/* Gives SLOT to this stack; what it counted stays its own.  A stack that comes back has another
- * number in DEFINED: user space is not to take what was another's meanwhile for its own. */
+/* Gives SLOT to this stack.  What the slot has counted remains the previous owner's.  A stack that
+ * comes back has another number in DEFINED, so that user space does not credit it with what others
+ * counted in between. */
 static __always_inline void take_slot(struct slot *slot, __u64 hash, __u64 defined, __u64 value)
 {
 	slot->hash = hash;
@@ -77,7 +77,7 @@ static __always_inline void take_slot(struct slot *slot, __u64 hash, __u64 defin
 	slot->amount.count++;
 }
 
-/* Counts the stack, with VALUE, in one of the bucket's slots. */
+/* Counts the stack, with VALUE, in a slot of the bucket; returns whether it could. */
 static __always_inline bool count_in_bucket(struct walk *walk, __u32 cpu, struct bucket *bucket,
 					    __u32 first_slot, __u64 value)
 {

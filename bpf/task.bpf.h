@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What the kernel knows of the interrupted thread. */
+/* What the kernel knows about the interrupted thread. */
 #ifndef TASK_BPF_H
 #define TASK_BPF_H
 
-/* The size of a task's stack in the kernel, as a power of two, unless pages are larger. */
+/* The size of a task's kernel stack, as a power of two, unless pages are larger. */
 #define STACK_SHIFT 14
 
-/* A page's size, as a power of two. */
+/* The size of a page, as a power of two; user space sets it. */
 __u32 page_shift;
 
-/* What tells the current task from others, of now and before. */
+/* The task's identity, and what the search for its thread state needs. */
 struct task_view {
 	__u64 thread_pointer;
 	__u64 start_time;
-	bool ends; /* it has no memory any more, and so no Python */
+	bool ends; /* its memory is gone, so it has no Python any more */
 };
 
 static __always_inline struct task_view view_task(void)
@@ -35,7 +35,7 @@ static __always_inline struct task_view view_task(void)
 	return view;
 }
 
-/* What tells the current process's memory from others'; 0: it has none any more. */
+/* Identifies the memory of the current process; 0: it has none any more. */
 static __always_inline __u64 current_memory(void)
 {
 	if (bpf_core_enum_value_exists(enum bpf_func_id, BPF_FUNC_get_current_task_btf))
@@ -43,14 +43,14 @@ static __always_inline __u64 current_memory(void)
 	return (__u64)BPF_CORE_READ((struct task_struct *)bpf_get_current_task(), mm);
 }
 
-/* Whether the program that has MEMORY has begun: no exec is at work on it any more; 0: on none. */
+/* Whether no exec is in progress on MEMORY; true if MEMORY is 0. */
 static __always_inline bool is_complete(__u64 memory)
 {
 	return !memory || BPF_CORE_READ((struct mm_struct *)memory, arg_end);
 }
 
-/* Before 5.15 no helper says where the registers of a task's user code are.  They are at the end of
- * its stack in the kernel.  Returns whether they could be copied from there. */
+/* Before 5.15 no helper gives the registers of a task's user code.  They are at the end of the
+ * task's kernel stack.  Returns whether they could be copied from there. */
 static __always_inline bool copy_task_registers(struct walk *walk)
 {
 	struct task_struct *task = (struct task_struct *)bpf_get_current_task();
@@ -62,8 +62,9 @@ static __always_inline bool copy_task_registers(struct walk *walk)
 	       !bpf_probe_read_kernel(walk->block, size, (void *)(end - size));
 }
 
-/* Takes the registers of the user code for which the kernel was at work, mostly on a page fault.
- * Apart from what reads the context's: the verifier does not let them share an instruction. */
+/* Takes the registers of the user code while the kernel works for it, mostly on a page fault.  A
+ * function apart from the one that reads the context's: the verifier does not let both use the same
+ * instruction. */
 __noinline int read_task_registers(__u32 cpu)
 {
 	struct walk *walk = bpf_map_lookup_elem(&walks, &cpu);
@@ -86,8 +87,8 @@ __noinline int read_task_registers(__u32 cpu)
 	return 1;
 }
 
-/* Takes the user code's registers, once a sample: the walkers know neither the program's context
- * nor its type.  CONTEXT: NULL where the kernel switches. */
+/* Takes the user code's registers, once in each sample: the walkers have no access to the program's
+ * context.  CONTEXT is NULL at a switch. */
 static __always_inline void read_registers(struct walk *walk, __u32 cpu,
 					   struct bpf_perf_event_data *context)
 {

@@ -2,43 +2,41 @@
 /*
  * From the interrupted OS thread to its PyThreadState.
  *
- * CPython stores pthread_self() in `thread_id` of each thread state, and
- * pthread_self() follows from the thread pointer: it is that, or lies below it by
- * what user space has read from the C library's code.  So the state of this thread
- * is the one among the interpreters' lists that has our id: no TLS offset, no
- * pthread key and no libc layout is needed, and a thread that gave up the GIL is
- * found like any other.
+ * CPython stores pthread_self() in `thread_id` of each thread state.  pthread_self() follows from
+ * the thread pointer: it is the same, or below it by a distance that user space reads from the C
+ * library's code.  So the state of this thread is the one in the interpreters' lists with its id.
+ * This needs no TLS offset, no pthread key and no layout of the C library, and finds a thread that
+ * gave up the GIL like any other.
  *
- * A walk over the lists costs a read a thread, so each CPU remembers what it
- * found, by tid and the task's start time, and proves it again on each use by
- * reading thread_id.  That a thread has no state (a native worker) is remembered
- * too, for a few samples and as long as no newer state has appeared; but not of a thread
- * that this CPU has seen in another one's state, which it may leave and enter at any time.
+ * A search through the lists costs a read for each thread.  So each CPU remembers what it found, by
+ * TID and the start time of the task, and checks it on each use by reading thread_id.  It also
+ * remembers that a thread has no state (a native worker), for a few samples and as long as no newer
+ * state has appeared.  It does not remember that of a thread that it has seen in another thread's
+ * state: such a thread may leave that state and enter it again at any time.
  *
- * Several states may carry one thread_id: a new thread's has its parent's until
- * it runs (to 3.11), but no frames; and a thread has one in each interpreter it
- * has entered.  interpreters.bpf.h tells which is the current one.  Where that is
- * certain, it is remembered as long as it says itself that it is the current one
- * (3.12 and later), or as there is no other interpreter.
+ * Several states may have one thread_id.  Up to 3.11 the state of a new thread has its parent's id
+ * until the thread runs, but no frames.  And a thread has a state in each interpreter that it has
+ * entered.  interpreters.bpf.h tells which one is current.  A certain result is remembered as long
+ * as the state says that it is current (3.12 and later), or as long as no other interpreter
+ * appears.
  *
- * A process that 2.7 forks keeps the states of the threads that it does not have,
- * frames and all, and a new thread may get such a thread's stack and thus its id.
- * There, until it calls exec, the newest of an interpreter that its thread has taken
- * is the thread's own; gilstate_counter tells, which is 0 until then.  Where that one
- * has no frames, an older one is the thread's only if what runs in it is on the
- * thread's C stack.  What is remembered holds only while no state is newer, or about
- * to be taken.
+ * A process that 2.7 forks keeps the states of threads that it does not have, with their frames.  A
+ * new thread may get such a thread's stack, and so its id.  Until the process calls exec, the
+ * thread's own state is the newest one of an interpreter that its thread has taken;
+ * gilstate_counter is 0 before that.  If that state has no frames, an older one is the thread's
+ * only if what runs in it is on the thread's C stack.  Results are remembered only while no state
+ * is newer, or about to be taken.
  *
- * Of a process with more threads than a search may take time for, user space tells
- * where each state is (user/sampling/thread_states.c).  That is a hint: it has to prove itself
- * like what is remembered.  Where newer states decide, there are none.
+ * For processes with more threads than a search has time for, user space tells where each state is
+ * (user/sampling/thread_states.c).  That is a hint, and is checked like a remembered result.  There
+ * are no hints where newer states decide.
  */
 #ifndef THREAD_BPF_H
 #define THREAD_BPF_H
 
 #define NONE_TRUSTED 16
 
-/* Newest states are few: two nested rounds keep the verifier's work at their sum. */
+/* With two nested rounds, the verifier's work grows with their sum. */
 #define SEARCH_ROUND 32
 
 static __always_inline bool read_tstate(struct walk *walk, __u64 tstate)
@@ -57,7 +55,7 @@ static __always_inline void find_newest_frame(struct walk *walk, __u32 cpu)
 	enter_state(walk, cpu, tstate_field(walk, walk->layout.tstate_cframe));
 }
 
-/* Ends the search, for what is at ADDRESS could not be read. */
+/* Ends the search, because ADDRESS could not be read. */
 static __always_inline int stop_at(struct walk *walk, __u64 address, __u32 outcome)
 {
 	walk->unreadable = address;
@@ -127,10 +125,9 @@ __noinline int search_round(__u32 cpu)
 	return 0;
 }
 
-/* Goes to the newest interpreter; returns whether there is one, else walk->outcome says why not.
- * The page that has it is not there before Python begins and first touches it, and where it was
- * paged out: of a process in which nobody has seen an interpreter yet, it is taken for the former.
- */
+/* Goes to the newest interpreter.  Returns whether there is one; otherwise walk->outcome says why
+ * not.  The page with the pointer is absent until Python starts and touches it, and while it is
+ * paged out.  If no interpreter was ever seen in the process, the former is assumed. */
 static __always_inline bool begin_search(struct walk *walk, __u64 interpreters)
 {
 	walk->tstate = 0;
@@ -157,7 +154,7 @@ static __always_inline bool begin_search(struct walk *walk, __u64 interpreters)
 	return walk->interp;
 }
 
-/* Goes through the lists from the newest interpreter on; the result is in walk->outcome. */
+/* Goes through the lists, from the newest interpreter on; the result is in walk->outcome. */
 static __always_inline void search_lists(struct walk *walk, __u32 cpu, __u64 interpreters)
 {
 	if (!begin_search(walk, interpreters))
@@ -168,9 +165,9 @@ static __always_inline void search_lists(struct walk *walk, __u32 cpu, __u64 int
 	walk->outcome = OUTCOME_TOO_MANY_THREADS;
 }
 
-/* Whether a thread state that was read by its address alone is still what it was.  A thread that
- * has freed its state runs on for a while; its id is still there, but not what malloc overwrites,
- * in 3.6 the frame and the interpreter. */
+/* Whether a thread state that was read at a known address is still this thread's current one.  A
+ * thread that has freed its state runs on for a while.  Its id is still there, but malloc
+ * overwrites other fields, in 3.6 the frame and the interpreter. */
 static __always_inline bool is_still_own(const struct walk *walk)
 {
 	return is_own(walk) && has_frames(walk) && may_be_current(walk) &&
@@ -178,7 +175,7 @@ static __always_inline bool is_still_own(const struct walk *walk)
 		tstate_field(walk, walk->layout.tstate_interp) == walk->newest_interp);
 }
 
-/* Whether the thread state that user space told is the thread's for certain. */
+/* Whether the state that user space told is certainly the thread's. */
 static __always_inline bool is_told(struct walk *walk, __u32 cpu, __u32 tgid, __u64 interpreters)
 {
 	struct thread_key key = { .thread_id = walk->thread_id, .tgid = tgid };
@@ -192,7 +189,8 @@ static __always_inline bool is_told(struct walk *walk, __u32 cpu, __u32 tgid, __
 	return walk->certain;
 }
 
-/* Finds the thread's state, as user space told it or among all; the result is in walk->outcome. */
+/* Finds the thread's state, where user space told it or among all; the result is in
+ * walk->outcome. */
 static __always_inline void search_thread(struct walk *walk, __u32 cpu, __u32 tgid,
 					  __u64 interpreters)
 {
@@ -226,15 +224,15 @@ static __always_inline bool is_newest_tstate(struct walk *walk, __u64 interprete
 	       newest == tstate;
 }
 
-/* Whether it is, and not now ours: its memory may be used again. */
+/* The same, and it is not this thread's: its memory may have been used again. */
 static __always_inline bool is_newest_other(struct walk *walk, __u64 interpreters, __u64 tstate)
 {
 	return is_newest_tstate(walk, interpreters, tstate) &&
 	       (!tstate || (read_tstate(walk, tstate) && !is_own(walk)));
 }
 
-/* Whether nothing has come that could be the current state of its thread in place of CACHED; where
- * a state says itself that it is, that is not to be asked. */
+/* Whether no state has appeared that could be current in place of CACHED.  Where states say
+ * themselves whether they are current, there is no need to check. */
 static __always_inline bool is_still_newest(struct walk *walk, const struct cached_thread *cached,
 					    __u64 interpreters)
 {
@@ -286,7 +284,7 @@ static __always_inline void remember_thread(struct walk *walk, struct cached_thr
 	cached->several = walk->several;
 }
 
-/* Has a sample in which a greenlet begins come to that. */
+/* Gives a sample in which a greenlet begins its own outcome. */
 static __always_inline void note_greenlet(struct walk *walk)
 {
 	bool in_cframe = walk->outcome == OUTCOME_PYTHON && frames_in_cframes(walk) &&
@@ -296,8 +294,8 @@ static __always_inline void note_greenlet(struct walk *walk)
 		walk->outcome = OUTCOME_GREENLET_STARTING;
 }
 
-/* Finds the innermost frame of the current thread: walk->frame where walk->outcome is PYTHON,
- * else the reason. */
+/* Finds the innermost frame of the current thread: walk->frame if walk->outcome is PYTHON;
+ * otherwise that is the reason. */
 static __always_inline void find_thread(struct walk *walk, __u32 cpu, __u64 thread,
 					const struct task_view *task, const struct target *target)
 {
@@ -320,7 +318,7 @@ static __always_inline void find_thread(struct walk *walk, __u32 cpu, __u64 thre
 	note_greenlet(walk);
 }
 
-/* Whether it is to be proved that the thread runs the state that was found for it. */
+/* Whether to check that the thread runs the state that was found for it. */
 static __always_inline bool is_doubted(const struct walk *walk)
 {
 	return walk->tstate == walk->handed || walk->tstate == walk->target.lent;
@@ -334,8 +332,8 @@ static __always_inline bool was_entered_here(const struct walk *walk)
 	return entry && is_on_c_stack(walk, entry);
 }
 
-/* Looks, after the walk, whether the thread TID runs the state that it was taken to run; else what
- * was walked is another thread's.  A global function: it is called seldom. */
+/* Checks, after the walk, that thread TID runs the state that was found for it; otherwise what was
+ * walked is another thread's.  A global function: it is called seldom. */
 __noinline int prove_state(__u32 cpu, __u32 tid)
 {
 	struct walk *walk = bpf_map_lookup_elem(&walks, &cpu);

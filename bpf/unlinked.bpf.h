@@ -2,35 +2,34 @@
 /*
  * Where the thread's innermost frame does not lead to its callers.
  *
- * The eval loop may have an activation that is not linked yet (activation.bpf.h).  And
- * where a for loop or an await resumes a generator, 3.12 makes its frame one more of
- * the same activation.  In the source that has its link to the caller before it is the
- * innermost, and loses it, when it yields, after it was.  Compilers store in another
- * order: for some twenty instructions of a resumption, and one of a yield, the
- * innermost frame is a generator's that was called from nowhere.
+ * The eval loop may have an activation that is not linked yet (activation.bpf.h).  And when a for
+ * loop or an await resumes a generator, 3.12 makes its frame one more of the same activation.  In
+ * the source the frame is linked to the caller before it becomes the innermost, and loses the link
+ * after it was, when it yields.  But compilers store in another order.  For about twenty
+ * instructions of a resumption, and one of a yield, the innermost frame is a generator's without a
+ * caller.
  *
- * The generator does not run in these, and its caller's stack is the true one.  The
- * caller's frame is in a register, for it is about to be stored.  What a register
- * points to is taken for it
+ * The generator does not run during these, and its caller's stack is the true one.  The caller's
+ * frame is in a register, because it is about to be stored.  A register points to the caller's
+ * frame if
  *
- * - where it runs: it says so while its stack pointer is the eval loop's, as one frame
- *   of an activation does and none that has returned;
- * - where it waits, with the generator on top of its stack;
- * - where it is the interpreter's own frame, for C code resumed the generator, which
- *   has yielded; nothing else that a register points to is a frame that may run.
+ * - the frame runs: it says so while its stack pointer is in the eval loop, as one frame of an
+ *   activation does, and none that has returned;
+ * - the frame waits, with the generator on top of its stack;
+ * - the frame is the interpreter's own: C code resumed the generator, which has yielded.  Then no
+ *   register points to a frame that may run.
  *
- * It has to be the only one, and to prove that it leads to where the activation was
- * called from.
+ * There must be only one, and it has to prove that it leads to the frame from which the activation
+ * was called.
  *
- * A call from Python to Python is one more frame of the activation as well, and in 3.11
- * and 3.12 compilers may make it the innermost before they store its link to the
- * caller, some ten instructions further on.  Until then it has that of the frame that
- * was there before, to anything: a frame that has returned, or one of this very stack,
- * so that the walk may well end where it should.  Such a frame has not begun, and so
- * what the thread is about to do is looked at: where one of the next instructions
- * stores a register to the link, that is the caller, and its stack is the true one.
- * Compilers move a store within a few instructions without a branch, so that few are
- * enough.  That costs a read of one sample in a hundred.
+ * A call from Python to Python is one more frame of the activation, too.  In 3.11 and 3.12
+ * compilers may make it the innermost before they store its link to the caller, some ten
+ * instructions later.  Until then it has the link of the frame that was there before.  That may
+ * lead anywhere, to a frame that has returned or to one of this very stack, so the walk may well
+ * end where it should.  But such a frame has not begun.  So the next instructions of the thread are
+ * examined: if one of them stores a register to the link, the register has the caller, and its
+ * stack is the true one.  Compilers move a store only by a few instructions without a branch, so a
+ * few are enough.  That costs one more read in one of a hundred samples.
  */
 #ifndef UNLINKED_BPF_H
 #define UNLINKED_BPF_H
@@ -38,10 +37,11 @@
 /* The stacktop of a frame that runs. */
 #define STACK_IN_USE (~(__u32)0)
 
-/* What a frame's variables and stack take at most of it, in words. */
+/* The most words of a frame's variables and stack. */
 #define STACK_WORDS_MAX (1 << 16)
 
-/* So many bytes of machine code are looked at; a round of them costs the verifier so many times. */
+/* How many bytes of machine code are examined, and how many instructions in a round: the verifier
+ * checks each. */
 #define CODE_AHEAD_BYTES 128
 #define CODE_ROUND	 8
 
@@ -61,7 +61,7 @@ static __always_inline bool resumes(struct walk *walk, __u64 frame, __u64 genera
 	       top == generator;
 }
 
-/* Whether the frame in the block, at FRAME, may run: it has begun, and has not returned. */
+/* Whether the frame in the block, at FRAME, may run: it has begun and has not returned. */
 static __always_inline bool may_run(struct walk *walk, __u64 frame)
 {
 	__u64 code = frame_word(walk, 0, walk->words.code);
@@ -71,7 +71,7 @@ static __always_inline bool may_run(struct walk *walk, __u64 frame)
 }
 
 /* Whether the instruction at byte AT of the machine code in the block stores the innermost frame's
- * link; then that is in walk->resumer. */
+ * link.  If so, sets walk->resumer to that link. */
 static __always_inline bool links(struct walk *walk, __u32 at)
 {
 	const __u8 *ahead = (const __u8 *)walk->block;
@@ -87,7 +87,7 @@ static __always_inline bool links(struct walk *walk, __u32 at)
 	return true;
 }
 
-/* The same for each that may begin in the next CODE_ROUND steps; returns whether one does. */
+/* The same for each instruction that may begin in the next CODE_ROUND steps. */
 __noinline int link_round(__u32 cpu, __u32 first)
 {
 	struct walk *walk = bpf_map_lookup_elem(&walks, &cpu);
@@ -116,7 +116,7 @@ static __always_inline bool is_from_c(const struct walk *walk, __u64 frame)
 	return frame == walk->caller || is_beside_cframe(walk, frame);
 }
 
-/* Whether FRAME may run; it is in the block then. */
+/* Whether FRAME may run; reads it into the block. */
 static __always_inline bool read_running(struct walk *walk, __u64 frame)
 {
 	__u32 size = walk->layout.frame_bytes;
@@ -125,15 +125,15 @@ static __always_inline bool read_running(struct walk *walk, __u64 frame)
 	       read_user(walk->block, size, frame) && may_run(walk, frame);
 }
 
-/* Whether the innermost frame has not begun, and may lack its link. */
+/* Whether the innermost frame has not begun, and so may lack its link. */
 static __always_inline bool is_beginning(const struct walk *walk)
 {
 	return frames_in_cframes(walk) && walk->depth && !walk->in_jit &&
 	       walk->definition.frames[0].position < 0;
 }
 
-/* Walks the stack of what calls the innermost frame, which has not begun, where it is not linked
- * yet; returns whether that can be told, and whether what called can. */
+/* Walks the stack of the innermost frame's caller, if that frame, which has not begun, lacks its
+ * link.  Returns false where it is not known whether the link is missing, or which frame calls. */
 static __always_inline bool walk_caller(struct walk *walk, __u32 cpu)
 {
 	if (!walk->has_registers ||
@@ -152,7 +152,7 @@ static __always_inline bool walk_caller(struct walk *walk, __u32 cpu)
 	return walk->outcome != OUTCOME_FRAME_ENTERING;
 }
 
-/* Weighs whether register I points to what resumed walk->generator. */
+/* Checks whether register I points to the frame that resumed walk->generator. */
 __noinline int weigh_register(__u32 cpu, __u32 i)
 {
 	struct walk *walk = bpf_map_lookup_elem(&walks, &cpu);
@@ -180,7 +180,7 @@ __noinline int weigh_register(__u32 cpu, __u32 i)
 	return 0;
 }
 
-/* Whether the generator has yielded, or has not been resumed. */
+/* Whether the generator has yielded, or was not resumed. */
 static __always_inline bool is_suspended(const struct walk *walk)
 {
 	__s8 state = 0;
@@ -189,14 +189,14 @@ static __always_inline bool is_suspended(const struct walk *walk)
 	       state < 0;
 }
 
-/* Whether all that the walk found is a generator that was called from nowhere. */
+/* Whether the walk found only a generator without a caller. */
 static __always_inline bool is_generator_alone(const struct walk *walk)
 {
 	return walk->layout.generator_frame != OFFSET_ABSENT && walk->depth == 1 && !walk->frame &&
 	       !walk->at_root && !walk->by_thread;
 }
 
-/* Walks the stack of what resumes the generator whose frame is the innermost. */
+/* Walks the stack of the frame that resumes the generator whose frame is the innermost. */
 static __always_inline void walk_resumer(struct walk *walk, __u32 cpu)
 {
 	walk->generator = walk->innermost - walk->layout.generator_frame;
@@ -228,7 +228,8 @@ static __always_inline void walk_callers(struct walk *walk, __u32 cpu)
 	}
 }
 
-/* Walks the stack of what called or resumed what the walk began with, which has no link at all. */
+/* Walks the stack of the frame that called or resumed the first frame of the walk, which has no
+ * link. */
 static __always_inline void walk_linked(struct walk *walk, __u32 cpu)
 {
 	if (is_generator_alone(walk))

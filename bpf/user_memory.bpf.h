@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Reading the interrupted process's memory; what is not there at once is not waited for. */
+/* Reads the interrupted process's memory.  A read fails if the memory is not present. */
 #ifndef USER_MEMORY_BPF_H
 #define USER_MEMORY_BPF_H
 

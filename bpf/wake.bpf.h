@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Whom the ring buffer wakes.
+ * When the ring buffer wakes user space.
  *
- * To wake user space costs more than most of what it is told.  What nothing waits for, it finds
- * when it comes for something else, some ten times a second at the rates that are common.  But the
- * kernel by itself wakes only one that has taken all that came before; so what follows a record for
- * which nobody was woken has to ask for it.
+ * Waking user space costs more than most records are worth.  What nothing waits for is found when
+ * user space comes for something else, about ten times per second at common rates.  But by default
+ * the kernel wakes user space only if it has taken all earlier records.  So after a record that did
+ * not wake it, the next one that should has to force that.
  */
 #ifndef WAKE_BPF_H
 #define WAKE_BPF_H
 
-/* With more than that in it, the ring buffer has no room for what can do without. */
+/* Above this, the ring buffer takes no optional records. */
 #define RING_BYTES_BUSY (RING_BYTES / 2)
 
-/* There may be records for which nobody was woken. */
+/* There may be records for which user space was not woken. */
 bool unannounced;
 
-/* The flags with which to send what user space is to be woken for. */
+/* The flags for a record that wakes user space. */
 static __always_inline __u64 wake(void)
 {
 	if (!unannounced)
@@ -30,7 +30,7 @@ static __always_inline bool is_ring_busy(void)
 	return bpf_ringbuf_query(&definitions, BPF_RB_AVAIL_DATA) > RING_BYTES_BUSY;
 }
 
-/* The same of what may lie for a while. */
+/* The flags for a record that can wait. */
 static __always_inline __u64 let_sleep(void)
 {
 	if (is_ring_busy())

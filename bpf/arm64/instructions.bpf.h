@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* aarch64: what of machine code is looked at. */
+/* aarch64: the machine code that is examined. */
 #ifndef INSTRUCTIONS_BPF_H
 #define INSTRUCTIONS_BPF_H
 
-/* Where an instruction may begin, and how long one is that is looked for. */
+/* The alignment of instructions, and the length of those that are looked for. */
 #define INSTRUCTION_STEP  4
 #define INSTRUCTION_BYTES 4
 
@@ -13,8 +13,7 @@
 #define STP_BITS	     0xa9000000
 #define CODE_BITS(at, count) (word >> (at) & ((1 << (count)) - 1))
 
-/* Whether the instruction in CODE stores a register, of the number SOURCE, at OFFSET of what
- * register BASE points to. */
+/* Whether the instruction in CODE stores register SOURCE at OFFSET from register BASE. */
 static __always_inline bool is_store(const __u8 *code, __u16 offset, __u32 *source, __u32 *base)
 {
 	__u32 word = code[0] | code[1] << 8 | code[2] << 16 | (__u32)code[3] << 24;

@@ -1,40 +1,40 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* aarch64: what unwinding native frames has to know. */
+/* aarch64: what the walk through native frames depends on. */
 #ifndef UNWINDING_BPF_H
 #define UNWINDING_BPF_H
 
-/* A call leaves the return address in a register.  A function that calls others saves it beside the
- * frame pointer. */
+/* A call leaves the return address in a register.  A function that calls others saves it next to
+ * the frame pointer. */
 #define HAS_LINK_REGISTER	  1
 #define LINK_REGISTER		  30
 #define IS_IN_LINK_REGISTER(m)	  (!(m))
 #define RETURN_ADDRESS_AT(cfa, m) ((cfa) - (m)*8 + 8)
 
-/* By DWARF's numbers: "DWARF for the Arm 64-bit Architecture", section 4.1. */
+/* DWARF's numbers: "DWARF for the Arm 64-bit Architecture", section 4.1. */
 #define DWARF_FP 29
 #define DWARF_SP 31
 
-/* Of walk->registers; a power of two has room for these. */
+/* The index in walk->registers; and a power of two with room for all of them. */
 #define FRAME_POINTER  29
 #define REGISTERS_ROOM 32
 
-/* Which of walk->registers DWARF numbers so; REGISTERS or more: none. */
+/* The index in walk->registers of the register with DWARF's NUMBER; REGISTERS or more: none. */
 static __always_inline __u32 dwarf_index(__u32 number)
 {
 	return number;
 }
 
-/* Return addresses may be signed, in bits that no user address has. */
+/* Return addresses may be signed, in bits that user addresses do not use. */
 static __always_inline __u64 strip_signature(__u64 address)
 {
 	return address & ((1ULL << USER_ADDRESS_BITS) - 1);
 }
 
-/* It is not known what CPython's JIT does with the frame pointer: that differs between builds. */
+/* What CPython's JIT does with the frame pointer is not known: it differs between builds. */
 #define JIT_ROW ROW_NUMBERED(ROW_NONE, ROW_NO_CODE)
 
-/* In struct rt_sigframe: siginfo, then ucontext, whose struct sigcontext (asm/sigcontext.h) has x0
- * to x30, sp and pc from this offset on. */
+/* The offset in struct rt_sigframe of x0 to x30, sp and pc: behind siginfo, in ucontext's struct
+ * sigcontext (asm/sigcontext.h). */
 #define SIGNAL_REGISTERS_OFFSET 312
 #define SIGNAL_WORDS		33
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* x86-64: what of machine code is looked at. */
+/* x86-64: the machine code that is examined. */
 #ifndef INSTRUCTIONS_BPF_H
 #define INSTRUCTIONS_BPF_H
 
-/* Where an instruction may begin. */
+/* The alignment of instructions. */
 #define INSTRUCTION_STEP 1
 
-/* The longest that is looked for, in bytes: REX, opcode, ModRM, SIB, displacement. */
+/* The longest instruction that is looked for, in bytes: REX, opcode, ModRM, SIB, displacement. */
 #define INSTRUCTION_BYTES 5
 
 #define REX_MASK   0xfa
@@ -17,13 +17,13 @@
 #define MOD_MASK   0xc0
 #define MOD_BYTE   0x40 /* base register and a displacement of one byte */
 #define NEEDS_SIB  4
-#define SIB_BASE   0x24 /* no index, and what the ModRM byte has for a base */
+#define SIB_BASE   0x24 /* no index; the base that ModRM would have */
 
-/* Which of walk->registers has the number that instructions use; there is none for the stack
- * pointer, 4. */
+/* The index in walk->registers of the register that instructions NUMBER so; 4, the stack pointer,
+ * has none. */
 static __always_inline __u32 register_index(__u32 number)
 {
-	/* ax, cx, dx, bx; sp, bp, si, di; r8 and on */
+	/* ax, cx, dx, bx; sp, bp, si, di; then r8 and on */
 	const __u64 indexes = 0x546f1320;
 
 	if (number >= 8)
@@ -31,7 +31,7 @@ static __always_inline __u32 register_index(__u32 number)
 	return indexes >> 4 * number & 0xf;
 }
 
-/* Whether the instruction in CODE is `mov %SOURCE,OFFSET(%BASE)`: a store of 64 bits. */
+/* Whether the instruction in CODE is `mov %SOURCE,OFFSET(%BASE)`, a store of 64 bits. */
 static __always_inline bool is_store(const __u8 *code, __u16 offset, __u32 *source, __u32 *base)
 {
 	__u32 rm = code[2] & 7;

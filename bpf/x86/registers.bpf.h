@@ -1,33 +1,33 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * x86-64: the thread pointer is the base of FS, and pthread_self() is its value
- * in glibc and musl alike.  Both set it by arch_prctl or clone, which leave it
- * in the task as well, so that it is right there while the task runs.
+ * x86-64: the thread pointer is the base of FS, and pthread_self() is the same in glibc and musl.
+ * Both set it with arch_prctl or clone, which store it in the task, too.  So the task's is right
+ * while it runs.
  */
 #ifndef REGISTERS_BPF_H
 #define REGISTERS_BPF_H
 
 #define USER_ADDRESS_BITS 47
 
-/* Of a task. */
+/* In task_struct. */
 #define THREAD_POINTER thread.fsbase
 
 #define REGISTERS 15
 
-/* A leaf function's variables may lie below the stack pointer. */
+/* The variables of a leaf function may be below the stack pointer. */
 #define RED_ZONE_BYTES 128
 
 /* The privilege level in a code segment's selector. */
 #define SELECTOR_LEVEL 3
 
-/* In a task's registers. */
+/* In pt_regs. */
 #define STACK_POINTER	sp
 #define PROGRAM_COUNTER ip
 
-/* Whether it was user code that was interrupted, not the kernel. */
+/* Whether user code was interrupted, not the kernel. */
 #define IS_USER_CODE(registers) (((registers)->cs & SELECTOR_LEVEL) == SELECTOR_LEVEL)
 
-/* The general registers, but for the stack pointer. */
+/* The general registers except the stack pointer. */
 #define COPY_REGISTERS(registers, from)      \
 	do {                                 \
 		registers[0] = (from)->ax;   \

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* x86-64: what unwinding native frames has to know. */
+/* x86-64: what the walk through native frames depends on. */
 #ifndef UNWINDING_BPF_H
 #define UNWINDING_BPF_H
 
@@ -9,18 +9,18 @@
 #define IS_IN_LINK_REGISTER(m)	  0
 #define RETURN_ADDRESS_AT(cfa, m) ((cfa)-8)
 
-/* By DWARF's numbers: psABI, figure 3.36. */
+/* DWARF's numbers: psABI, figure 3.36. */
 #define DWARF_FP 6
 #define DWARF_SP 7
 
-/* Of walk->registers; a power of two has room for these. */
+/* The index in walk->registers; and a power of two with room for all of them. */
 #define FRAME_POINTER  6
 #define REGISTERS_ROOM 16
 
-/* Which of walk->registers DWARF numbers so; REGISTERS or more: none. */
+/* The index in walk->registers of the register with DWARF's NUMBER; REGISTERS or more: none. */
 static __always_inline __u32 dwarf_index(__u32 number)
 {
-	/* ax, dx, cx, bx, si, di, bp; then sp, and r8 and on */
+	/* ax, dx, cx, bx, si, di, bp; then sp, then r8 and on */
 	const __u64 indexes = 0xf6541230;
 
 	if (number >= 8)
@@ -36,7 +36,7 @@ static __always_inline __u64 strip_signature(__u64 address)
 /* push %rbp; mov %rsp, %rbp: CPython's JIT, from 3.15 on. */
 #define JIT_ROW ROW(ROW_FP, 2, 2)
 
-/* A signal's frame begins with struct ucontext, and the registers in it in the order of struct
+/* A signal's frame begins with struct ucontext.  Its registers are in the order of struct
  * sigcontext (asm/sigcontext.h): r8 to r15, di, si, bp, bx, dx, ax, cx, sp, ip. */
 #define SIGNAL_REGISTERS_OFFSET 40
 #define SIGNAL_WORDS		17
