@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
 #
-# deploy/deb.sh BINARY VERSION FOLDER: makes a Debian package of the binary and what is in deploy/, in FOLDER.
+# deploy/deb.sh BINARY VERSION FOLDER: makes a Debian package in FOLDER, of the binary and the files of deploy/.
 set -eu
 
 [ $# -eq 3 ] || {
@@ -26,10 +26,10 @@ install -D -m 644 LICENSE "$root/usr/share/doc/pybpfprof/copyright"
 install -D -m 644 README.md "$root/usr/share/doc/pybpfprof/README.md"
 install -D -m 644 -t "$root/usr/share/doc/pybpfprof/docs" docs/*.md
 install -D -m 644 deploy/debian/changelog "$root/usr/share/doc/pybpfprof/changelog"
-# Without a name or a time: the same each time.
+# -n: no name and no time, so that the package is reproducible.
 gzip -9n "$root/usr/share/doc/pybpfprof/changelog" "$root/usr/share/man/man1/pybpfprof.1"
 
-# Which packages have the libraries.
+# The packages with the libraries.
 mkdir "$work/debian"
 printf 'Source: pybpfprof\n\nPackage: pybpfprof\nArchitecture: any\n' >"$work/debian/control"
 depends=$(cd "$work" && dpkg-shlibdeps -O -e"$root/usr/bin/pybpfprof")

@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
 #
-# deploy/image-root.sh BINARY FOLDER: makes FOLDER a root with the binary, as /usr/bin/pybpfprof, the libraries
-# that it is linked to, the authorities by which backends of the internet are known, and nothing else.
+# deploy/image-root.sh BINARY FOLDER: makes FOLDER a root directory with the binary, as /usr/bin/pybpfprof, the
+# libraries that it is linked to, the CA certificates for backends on the internet, and nothing else.
 set -eu
 
 [ $# -eq 2 ] || {
@@ -25,7 +25,7 @@ case $libraries in *"not found"*)
 	exit 1
 	;;
 esac
-# "libz.so.1 => /lib/libz.so.1 (0x...)", and the loader without an arrow.
+# Lines like "libz.so.1 => /lib/libz.so.1 (0x...)"; the loader has no arrow.
 echo "$libraries" | sed -n 's/^.*[[:space:]]\(\/[^ ]*\) (0x[0-9a-f]*)$/\1/p' | while read -r library; do
 	install -D -m 755 "$library" "$root$library"
 done

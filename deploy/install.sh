@@ -1,9 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
 #
-# deploy/install.sh {install BINARY|uninstall} PREFIX ROOT: puts the binary, its manual page and the agent's
-# service below ROOT, "" for this machine's own, or removes them.  A configuration that is there is kept, and
-# removed only as it was.
+# deploy/install.sh {install BINARY|uninstall} PREFIX ROOT: installs the binary, its manual page and the agent's
+# service below ROOT, or removes them.  ROOT is "" for this machine.  An existing configuration is kept, and
+# removed only if it was not changed.
 set -eu
 
 usage() {

@@ -1,12 +1,12 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
 #
-# deploy/packages.sh {build|image|check|test|bench|prove}: installs what is missing for that from
-# Debian's packages, and says what.  Nothing is touched when all is there.
-# deploy/packages.sh --missing ...: only says what is missing, and how to install it; it needs no root.
+# deploy/packages.sh {build|image|check|test|bench|prove}: installs the Debian packages that are missing for that,
+# and lists them.  If none is missing, it changes nothing.
+# deploy/packages.sh --missing ...: only lists them, and says how to install them; needs no root.
 set -eu
 
-# Neither sudo's PATH nor a user's has all of these.
+# Neither the PATH of sudo nor that of a user has all of these.
 PATH=$PATH:/usr/local/sbin:/usr/sbin:/sbin:/usr/local/go/bin
 
 only_say=""

@@ -3,11 +3,11 @@
 app.kubernetes.io/name: pybpfprof
 app.kubernetes.io/instance: {{ .Release.Name }}
 {{- end }}
-{{/* Of what is the whole cluster's: another namespace may have a release of that name, too. */}}
+{{/* A name for objects of the whole cluster: another namespace may have a release with the same name. */}}
 {{- define "pybpfprof.clusterName" -}}
 {{ .Release.Namespace }}.{{ .Release.Name }}
 {{- end }}
-{{/* The value of a class cannot be changed: another one has another name. */}}
+{{/* The value of a class cannot be changed: another value needs a class with another name. */}}
 {{- define "pybpfprof.priorityClass" -}}
 {{ include "pybpfprof.clusterName" . }}.priority-{{ int64 .Values.priority }}
 {{- end }}
