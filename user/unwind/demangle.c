@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Mangled names of the Itanium C++ ABI, read in one pass.  libstdc++'s demangler is not fit
- * for hostile names: it makes 27 MB of one of 200 bytes, and loops for ever on some others.
+ * Mangled names of the Itanium C++ ABI, read in one pass.  libstdc++'s demangler is not fit for
+ * hostile names: it makes 27 MB of one of 200 bytes, and never ends on some others.
  *
- * Only scopes are shown: "std::vector::push_back".  Parameters and the arguments of templates are
- * left out, as pprof does, but the arguments must be read: later parts of a name refer back to them
- * by number.  A name with anything unknown in it stays mangled.
+ * Only scopes are shown: "std::vector::push_back".  As in pprof, parameters and the arguments of
+ * templates are left out.  The arguments are still read, because later parts of a name refer back
+ * to them by number.  A name with an unknown part stays mangled.
  *
- * Each name and type is a node that points to its scope, so no text is copied before the end.
+ * Each name and type is a node that points to its scope, so text is only copied at the end.
  */
-#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,37 +19,16 @@
 
 #define RUST_HASH_BYTES 17
 
-/* After 'T': by how much a thunk moves "this", and perhaps the result. */
-static void read_thunk(struct mangled *in)
-{
-	int count = mangled__take(in, 'c') ? 2 : 1;
-
-	while (count--) {
-		int offsets = mangled__peek(in) == 'v' ? 2 : 1;
-
-		if (!mangled__take(in, 'v'))
-			mangled__expect(in, 'h');
-		while (offsets--) {
-			mangled__take(in, 'n');
-			mangled__skip_digits(in);
-			mangled__expect(in, '_');
-		}
-	}
-}
-
-/* Whether NODE is the hash that Rust adds. */
+/* Whether NODE is the hash that Rust appends. */
 static bool is_rust_hash(const struct mangled_node *node)
 {
-	if (node->length != RUST_HASH_BYTES || node->text[0] != 'h' || node->scope == MANGLED_NONE)
-		return false;
-	for (int i = 1; i < RUST_HASH_BYTES; i++)
-		if (!isdigit((unsigned char)node->text[i]) &&
-		    (node->text[i] < 'a' || node->text[i] > 'f'))
-			return false;
-	return true;
+	static const char digits[] = "0123456789abcdef";
+
+	return node->length == RUST_HASH_BYTES && node->text[0] == 'h' &&
+	       node->scope != MANGLED_NONE && strspn(node->text + 1, digits) >= RUST_HASH_BYTES - 1;
 }
 
-/* A text that grows up to a bound. */
+/* A text that is cut at a bound. */
 struct output {
 	char text[SYMBOLS_NAME_BYTES_MAX + 1];
 	size_t length;
@@ -68,19 +46,17 @@ static void put(struct output *output, const char *text, size_t length)
 
 static void put_node(struct output *output, const struct mangled_node *node)
 {
+	char number[16];
+
 	if (node->scope != MANGLED_NONE && !node->joined)
 		put(output, "::", 2);
 	put(output, node->text, node->length);
-	if (node->number) {
-		char number[16];
-		int length = snprintf(number, sizeof(number), "%d}", node->number);
-
-		put(output, number, length);
-	}
+	if (node->number)
+		put(output, number, snprintf(number, sizeof(number), "%d}", node->number));
 }
 
-/* The length of TEXT's beginning of at most SYMBOLS_NAME_BYTES_MAX bytes that splits no
- * character. */
+/* The length of the longest beginning of TEXT that has at most SYMBOLS_NAME_BYTES_MAX bytes and
+ * splits no character. */
 static size_t cut_length(const char *text, size_t length)
 {
 	size_t cut = SYMBOLS_NAME_BYTES_MAX;
@@ -92,43 +68,34 @@ static size_t cut_length(const char *text, size_t length)
 	return cut;
 }
 
-/* PREFIX, and NODE with its scopes.  Uses up what can be referred to. */
+/* PREFIX, and NODE behind its scopes.  Overwrites the list of earlier nodes. */
 static char *format(struct mangled *in, const char *prefix, int node)
 {
-	struct output *output = xmalloc(sizeof(*output));
-	char *text;
+	struct output output = { .length = 0 };
 	int count = 0;
 
-	output->length = 0;
-	put(output, prefix, strlen(prefix));
+	put(&output, prefix, strlen(prefix));
 	for (; node != MANGLED_NONE; node = in->nodes[node].scope)
 		in->earlier[count++] = node;
 	while (count)
-		put_node(output, &in->nodes[in->earlier[--count]]);
-	text = xstrndup(output->text, cut_length(output->text, output->length));
-	free(output);
-	return text;
+		put_node(&output, &in->nodes[in->earlier[--count]]);
+	return xstrndup(output.text, cut_length(output.text, output.length));
 }
 
-/* The readable form of the LENGTH bytes at NAME; NULL if they are no mangled name that is
- * known. */
+/* The readable form of the LENGTH bytes at NAME; NULL if a part of them is unknown. */
 static char *demangle(const char *name, int length)
 {
 	struct mangled in = { .next = name + 2, .end = name + length, .most = 2 * length };
-	bool is_thunk;
 	char *text = NULL;
 	int node;
 
 	in.nodes = xreallocarray(NULL, in.most, sizeof(*in.nodes));
 	in.earlier = xreallocarray(NULL, in.most, sizeof(*in.earlier));
-	is_thunk = mangled__take(&in, 'T');
-	if (is_thunk)
-		read_thunk(&in);
-	node = mangled__read_name(&in, MANGLED_NONE);
-	if (!in.failed && node != MANGLED_NONE) {
+	node = mangled__read(&in);
+	if (node != MANGLED_NONE) {
 		if (is_rust_hash(&in.nodes[node]))
 			node = in.nodes[node].scope;
-		text = format(&in, is_thunk ? "thunk to " : "", node);
+		text = format(&in, name[2] == 'T' ? "thunk to " : "", node);
 	}
 	free(in.earlier);
 	free(in.nodes);
