@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * An .eh_frame is a list of entries.  A CIE has what several functions share; an FDE has the
- * instructions of one function: from its first address on they say how the rule for a register
- * changes from one machine instruction to the next.  An FDE refers back to its CIE.
+ * An .eh_frame is a list of entries.  A CIE has what several functions share.  An FDE describes one
+ * function and refers back to its CIE: its instructions say how the rules change from one machine
+ * instruction to the next.
  *
- * All FDEs are collected and sorted first, as linkers may leave them in any order.  Where there
- * is none, ROW_NONE stands; of two that overlap, the one that begins first counts.  Each byte
- * belongs to one entry and is read once, so that no file takes longer than its size.
+ * All FDEs are collected and sorted first, because linkers leave them in any order.  ROW_NONE fills
+ * the gaps between functions.  If two functions overlap, the one that begins first wins.  Each byte
+ * belongs to one entry and is read once, so the time is linear in the size of the file.
  */
 #include <elf.h>
 #include <errno.h>
@@ -17,11 +17,11 @@
 #include "base/xalloc.h"
 #include "unwind/cfi_parts.h"
 
-/* An entry's length is one of 64 bits. */
+/* A length of 64 bits follows. */
 #define LENGTH_EXTENDED 0xffffffff
 
 struct cie {
-	uint64_t at; /* first, as they are looked up by it: its place in the section */
+	uint64_t at; /* its place in the section; first, for look-ups */
 	struct cfi_shared shared;
 };
 
@@ -31,15 +31,12 @@ struct fde {
 	uint32_t cie;
 };
 
-/* The entries of a section, with all that is known of them. */
 struct entries {
 	struct cfi_reader reader;
-	struct cie *cies; /* by place */
+	struct cie *cies; /* in the order of their places */
 	size_t cie_count, cie_capacity;
 	struct fde *fdes;
 	size_t fde_count, fde_capacity;
-	size_t last_cie; /* that an FDE referred to */
-	bool are_sorted;
 };
 
 static const struct cfi_machine machines[] = {
@@ -73,7 +70,8 @@ static uint32_t place_of(const struct entries *entries, const uint8_t *at)
 	return (uint32_t)(at - entries->reader.section->bytes);
 }
 
-/* Reads what the letters of AUGMENTATION stand for.  With an unknown one, the rest is unknown. */
+/* Reads the data of the letters of AUGMENTATION.  Fails at an unknown letter: the rest is unknown.
+ */
 static bool take_augmentation(const struct entries *entries, struct cursor *cursor,
 			      const char *augmentation, struct cfi_shared *shared)
 {
@@ -81,10 +79,10 @@ static bool take_augmentation(const struct entries *entries, struct cursor *curs
 
 	for (; *augmentation && !cursor->bad; augmentation++)
 		switch (*augmentation) {
-		case 'R': /* how an FDE's addresses are written */
+		case 'R': /* the encoding of an FDE's addresses */
 			shared->encoding = cursor__take(cursor, 1);
 			break;
-		case 'L': /* how the address of a language's own data is */
+		case 'L': /* that of the address of a language's own data */
 			cursor__take(cursor, 1);
 			break;
 		case 'P': /* a function of the language */
@@ -115,7 +113,7 @@ static bool take_text(struct cursor *cursor, const char **text)
 	return end;
 }
 
-/* What a CIE says before its instructions, to which CURSOR is moved. */
+/* Reads the head of a CIE, and leaves CURSOR at its instructions. */
 static bool take_shared(const struct entries *entries, struct cursor *cursor,
 			struct cfi_shared *shared)
 {
@@ -149,7 +147,7 @@ static int read_cie(struct entries *entries, uint32_t at, struct cursor cursor)
 		return -EBADMSG;
 	if (entries->cie_count == CFI_SHARED_MAX)
 		return -E2BIG;
-	/* So the ABI says; CIEs say it once more. */
+	/* The ABI says this; CIEs repeat it. */
 	if (entries->reader.machine->machine == EM_X86_64) {
 		shared->initial.ra.where = AT_CFA;
 		shared->initial.ra.offset = -8;
@@ -161,56 +159,50 @@ static int read_cie(struct entries *entries, uint32_t at, struct cursor cursor)
 	return 0;
 }
 
-/* The CIE at PLACE, among those that were read. */
-static bool find_cie(struct entries *entries, uint64_t place)
+/* The CIE at PLACE, or NULL. */
+static const struct cie *find_cie(const struct entries *entries, uint64_t place)
 {
-	size_t count;
+	size_t count = sorted__count_up_to(entries->cies, entries->cie_count,
+					   sizeof(*entries->cies), place);
+	const struct cie *last = count ? &entries->cies[count - 1] : NULL;
 
-	if (entries->cie_count && entries->cies[entries->last_cie].at == place)
-		return true;
-	count = sorted__count_up_to(entries->cies, entries->cie_count, sizeof(*entries->cies),
-				    place);
-	if (!count || entries->cies[count - 1].at != place)
-		return false;
-	entries->last_cie = count - 1;
-	return true;
+	return last && last->at == place ? last : NULL;
 }
 
-/* Reads an FDE, which begins with ID.  Its CIE lies DISTANCE bytes before that. */
+/* Reads an FDE.  Its CIE lies DISTANCE bytes before ID, where the FDE begins. */
 static int read_fde(struct entries *entries, const uint8_t *id, uint32_t distance,
 		    struct cursor cursor)
 {
-	const struct cfi_shared *shared;
-	uint64_t size;
+	uint32_t place = place_of(entries, id);
+	const struct cie *cie = distance > place ? NULL : find_cie(entries, place - distance);
 	struct fde fde = { 0 };
+	uint8_t encoding;
+	uint64_t size;
 
-	if (distance > place_of(entries, id) ||
-	    !find_cie(entries, place_of(entries, id) - distance))
+	if (!cie)
 		return -EBADMSG;
-	shared = &entries->cies[entries->last_cie].shared;
-	fde.start = cursor__take_pointer(&cursor, shared->encoding, address_of(entries, &cursor));
-	size = cursor__take_pointer(&cursor, shared->encoding & POINTER_FORM, 0);
-	if (shared->has_augmentation)
+	encoding = cie->shared.encoding;
+	fde.start = cursor__take_pointer(&cursor, encoding, address_of(entries, &cursor));
+	size = cursor__take_pointer(&cursor, encoding & POINTER_FORM, 0);
+	if (cie->shared.has_augmentation)
 		cursor__take_block(&cursor, cursor__take_uleb(&cursor));
 	if (cursor.bad || __builtin_add_overflow(fde.start, size, &fde.end))
 		return -EBADMSG;
-	/* A linker leaves those of functions that it removed. */
+	/* Linkers leave the FDEs of functions that they removed. */
 	if (!size || !fde.start)
 		return 0;
 	if (entries->fde_count == CFI_FUNCTIONS_MAX)
 		return -E2BIG;
 	fde.instructions = place_of(entries, cursor.at);
 	fde.instructions_end = place_of(entries, cursor.end);
-	fde.cie = (uint32_t)entries->last_cie;
-	if (entries->fde_count && entries->fdes[entries->fde_count - 1].start > fde.start)
-		entries->are_sorted = false;
+	fde.cie = (uint32_t)(cie - entries->cies);
 	entries->fdes = xgrow(entries->fdes, &entries->fde_capacity, entries->fde_count + 1,
 			      sizeof(*entries->fdes));
 	entries->fdes[entries->fde_count++] = fde;
 	return 0;
 }
 
-/* Collects all entries.  What comes after one whose length is wrong is unknown. */
+/* Collects all entries, up to one whose length is wrong. */
 static int read_entries(struct entries *entries)
 {
 	const struct cfi_section *section = entries->reader.section;
@@ -241,42 +233,18 @@ static int read_entries(struct entries *entries)
 	return error == -E2BIG ? error : 0;
 }
 
-/* By address, and those of one address in the section's order. */
+/* By address; FDEs of the same address in the order of the section. */
 static int compare_fdes(const void *a, const void *b)
 {
-	const struct fde *first = *(const struct fde *const *)a;
-	const struct fde *second = *(const struct fde *const *)b;
+	const struct fde *first = a, *second = b;
 
 	if (first->start != second->start)
 		return first->start < second->start ? -1 : 1;
-	return first < second ? -1 : first > second;
+	return (first->instructions > second->instructions) -
+	       (first->instructions < second->instructions);
 }
 
-/* The FDEs in that order; the caller frees. */
-static const struct fde **sort_fdes(const struct entries *entries)
-{
-	const struct fde **sorted = xcalloc(entries->fde_count, sizeof(*sorted));
-
-	for (size_t i = 0; i < entries->fde_count; i++)
-		sorted[i] = &entries->fdes[i];
-	if (!entries->are_sorted)
-		qsort(sorted, entries->fde_count, sizeof(*sorted), compare_fdes);
-	return sorted;
-}
-
-int cfi_rows__add(struct cfi_rows *rows, uint64_t address, uint32_t word)
-{
-	if (rows->count > rows->function && rows->all[rows->count - 1].word == word)
-		return 0;
-	if (rows->count == CFI_ROWS_MAX)
-		return -E2BIG;
-	if (rows->count == rows->capacity)
-		rows->all = xgrow(rows->all, &rows->capacity, rows->count + 1, sizeof(*rows->all));
-	rows->all[rows->count++] = (struct cfi_row){ address, word };
-	return 0;
-}
-
-/* Adds the rows of FDE for the addresses from FROM on. */
+/* Adds the rows of FDE from address FROM on. */
 static int add_function(struct entries *entries, const struct fde *fde, uint64_t from)
 {
 	const struct cfi_shared *shared = &entries->cies[fde->cie].shared;
@@ -295,48 +263,49 @@ static int add_function(struct entries *entries, const struct fde *fde, uint64_t
 		return error;
 	rows->broken++;
 	rows->count = count;
-	return cfi_rows__add(rows, from, cfi_rule__unsupported(&entries->reader));
+	return cfi_rule__add_row(rows, from, WORD_UNSUPPORTED);
 }
 
 static int add_functions(struct entries *entries)
 {
-	const struct fde **sorted = sort_fdes(entries);
 	const uint32_t none = ROW_NUMBERED(ROW_NONE, ROW_NO_CODE);
 	struct cfi_rows *rows = entries->reader.rows;
 	uint64_t end = 0;
 	int error = 0;
 
+	if (!entries->fde_count)
+		return 0;
+	qsort(entries->fdes, entries->fde_count, sizeof(*entries->fdes), compare_fdes);
 	rows->starts = xcalloc(entries->fde_count, sizeof(*rows->starts));
 	for (size_t i = 0; i < entries->fde_count && !error; i++) {
-		const struct fde *fde = sorted[i];
+		const struct fde *fde = &entries->fdes[i];
 
 		if (!rows->start_count || rows->starts[rows->start_count - 1] != fde->start)
 			rows->starts[rows->start_count++] = fde->start;
 		if (end && fde->start > end)
-			error = cfi_rows__add(rows, end, none);
+			error = cfi_rule__add_row(rows, end, none);
 		if (!error && fde->end > end) {
 			error = add_function(entries, fde, fde->start > end ? fde->start : end);
 			end = fde->end;
 		}
 	}
-	free(sorted);
-	return error || !end ? error : cfi_rows__add(rows, end, none);
+	return error || !end ? error : cfi_rule__add_row(rows, end, none);
 }
 
 int cfi__read(const struct cfi_section *section, struct cfi_rows *rows)
 {
+	const struct cfi_machine *machine = find_machine(section->machine);
 	struct entries *entries;
 	int error;
 
-	if (!cfi__knows(section->machine))
+	if (!machine)
 		return -ENOTSUP;
 	if (section->size > UINT32_MAX)
 		return -E2BIG;
 	entries = xcalloc(1, sizeof(*entries));
 	entries->reader.section = section;
-	entries->reader.machine = find_machine(section->machine);
+	entries->reader.machine = machine;
 	entries->reader.rows = rows;
-	entries->are_sorted = true;
 	error = read_entries(entries);
 	if (!error)
 		error = add_functions(entries);

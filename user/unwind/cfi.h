@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Call frame information: for each instruction of a file, where its caller's registers are.
+ * Call frame information tells, for each instruction of a file, where the caller's registers are.
  *
  * The format is DWARF's (version 4, section 6.4), in the form of .eh_frame (Linux Standard Base,
- * "Exception Frames").  A file is hostile: everything is bounded, and what cannot be expressed
- * is ROW_UNSUPPORTED, never guessed.
+ * "Exception Frames").  A file is hostile: everything is bounded.  A rule that a row cannot express
+ * becomes ROW_UNSUPPORTED, never a guess.
  */
 #ifndef PYBPFPROF_CFI_H
 #define PYBPFPROF_CFI_H
@@ -16,7 +16,7 @@
 
 #include "unwind.h"
 
-/* No file has more rows, functions, and descriptions that functions share. */
+/* Bounds of a file: its rows, its functions, and its CIEs, which functions share. */
 #define CFI_ROWS_MAX	  (4 * 1024 * 1024)
 #define CFI_FUNCTIONS_MAX (2 * 1024 * 1024)
 #define CFI_SHARED_MAX	  (64 * 1024)
@@ -25,35 +25,35 @@
 struct cfi_section {
 	const uint8_t *bytes;
 	size_t size;
-	uint64_t address; /* that the file gives to the first byte */
+	uint64_t address; /* of the first byte, in the file */
 	uint16_t machine; /* EM_X86_64 or EM_AARCH64 */
 };
 
-/* From ADDRESS on, up to the next row's, WORD holds (unwind.h). */
+/* WORD (unwind.h) holds from ADDRESS up to the next row. */
 struct cfi_row {
 	uint64_t address;
 	uint32_t word;
 };
 
 struct cfi_rows {
-	/* By address; each function begins with one, and in it no two neighbours are alike; the
-	 * last one is ROW_NONE. */
+	/* By address.  Each function begins with a row; in a function, neighbours differ.  The last
+	 * row is ROW_NONE. */
 	struct cfi_row *all;
 	size_t count, capacity;
-	size_t function;	   /* the first row of the one that was read last */
-	struct unwind_rule *rules; /* those that do not fit into a word */
+	size_t function;	   /* the first row of the function that was read last */
+	struct unwind_rule *rules; /* that do not fit into a word */
 	size_t rule_count, rule_capacity;
-	uint64_t *starts; /* of the functions that are described, by address */
+	uint64_t *starts; /* the addresses of the functions, sorted */
 	size_t start_count;
-	size_t unsupported; /* states that cannot be expressed */
-	size_t broken;	    /* entries that are not sound */
+	size_t unsupported; /* rules that no row can express */
+	size_t broken;	    /* invalid entries */
 };
 
 /* Whether call frame information of MACHINE, ELF's number, can be read. */
 bool cfi__knows(uint16_t machine);
 
-/* Reads all of SECTION into ROWS, zeroed.  0; -ENOTSUP for another machine; -E2BIG where there is
- * more than the bounds above, or 4 GiB.  Free with cfi_rows__free in any case. */
+/* Reads SECTION into ROWS, which is zeroed.  0; -ENOTSUP for another machine; -E2BIG beyond the
+ * bounds above, or 4 GiB.  Free with cfi_rows__free in any case. */
 int cfi__read(const struct cfi_section *section, struct cfi_rows *rows);
 void cfi_rows__free(struct cfi_rows *rows);
 

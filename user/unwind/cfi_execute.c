@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * The instructions of call frame information.  Each either moves on to a later machine
- * instruction, which ends a row, or changes the rule of a register.
+ * The instructions of call frame information.  An instruction either moves on to a later address,
+ * which ends a row, or changes the rule of a register.
  */
 #include <elf.h>
 #include <errno.h>
 
 #include "unwind/cfi_parts.h"
 
-/* How many states may be remembered at a time. */
+/* States that may be remembered at the same time. */
 #define NESTING_MAX 16
 
-/* The instructions (DW_CFA_...).  The first three have their operand in the lower six bits. */
+/* The instructions (DW_CFA_...).  The first three have an operand in the lower six bits. */
 enum {
 	CFA_ADVANCE_LOC = 0x40,
 	CFA_OFFSET = 0x80,
@@ -48,17 +48,42 @@ enum {
 #define OPERATION 0xc0
 #define OPERAND	  0x3f
 
+/* The instructions that change one rule. */
+struct change {
+	/* SAVED: of the register whose number comes first.  CFA_REGISTER_FIRST: of the CFA, whose
+	 * register comes first.  CFA_ALONE: of the CFA without a register. */
+	enum { UNKNOWN, SAVED, CFA_REGISTER_FIRST, CFA_ALONE } rule;
+	enum { NONE, NUMBER, FACTORED, FACTORED_SIGNED, FACTORED_NEGATIVE, EXPRESSION } operand;
+	int where; /* of a saved register */
+};
+
+static const struct change changes[] = {
+	[CFA_OFFSET_EXTENDED] = { SAVED, FACTORED, AT_CFA },
+	[CFA_OFFSET_EXTENDED_SF] = { SAVED, FACTORED_SIGNED, AT_CFA },
+	[CFA_GNU_NEGATIVE_OFFSET_EXTENDED] = { SAVED, FACTORED_NEGATIVE, AT_CFA },
+	[CFA_UNDEFINED] = { SAVED, NONE, UNDEFINED },
+	[CFA_SAME_VALUE] = { SAVED, NONE, UNCHANGED },
+	[CFA_REGISTER] = { SAVED, NUMBER, IN_REGISTER },
+	[CFA_EXPRESSION] = { SAVED, EXPRESSION, AT_EXPRESSION },
+	[CFA_VAL_EXPRESSION] = { SAVED, EXPRESSION, COMPUTED },
+	[CFA_VAL_OFFSET] = { SAVED, FACTORED, COMPUTED },
+	[CFA_VAL_OFFSET_SF] = { SAVED, FACTORED_SIGNED, COMPUTED },
+	[CFA_DEF_CFA] = { CFA_REGISTER_FIRST, NUMBER, 0 },
+	[CFA_DEF_CFA_SF] = { CFA_REGISTER_FIRST, FACTORED_SIGNED, 0 },
+	[CFA_DEF_CFA_REGISTER] = { CFA_REGISTER_FIRST, NONE, 0 },
+	[CFA_DEF_CFA_OFFSET] = { CFA_ALONE, NUMBER, 0 },
+	[CFA_DEF_CFA_OFFSET_SF] = { CFA_ALONE, FACTORED_SIGNED, 0 },
+	[CFA_DEF_CFA_EXPRESSION] = { CFA_ALONE, EXPRESSION, 0 },
+};
+
 struct execution {
 	struct cfi_reader *reader;
 	const struct cfi_shared *shared;
-	const struct cfi_state *initial; /* what a register is restored to */
 	struct cursor code;
-	struct cfi_state state;
-	bool is_changed; /* since it was added */
-	struct cfi_state remembered[NESTING_MAX];
+	struct cfi_state state, remembered[NESTING_MAX];
 	unsigned int depth;
-	bool adds_rows;
-	uint64_t location;  /* where STATE begins to hold */
+	bool is_changed;    /* the state, since it was added */
+	uint64_t location;  /* where the state begins to hold */
 	uint64_t from, end; /* rows are added for these addresses */
 	int error;
 };
@@ -70,7 +95,7 @@ static void fail(struct execution *execution, int error)
 		execution->error = error;
 }
 
-/* STATE holds up to LOCATION. */
+/* The state holds up to LOCATION. */
 static void move_to(struct execution *execution, uint64_t location)
 {
 	uint64_t from = execution->location;
@@ -82,17 +107,16 @@ static void move_to(struct execution *execution, uint64_t location)
 	if (from < execution->from)
 		from = execution->from;
 	execution->location = location;
-	if (execution->adds_rows && execution->is_changed && from < location &&
-	    from < execution->end) {
+	if (execution->is_changed && from < location && from < execution->end) {
 		uint32_t word =
 			cfi_rule__word(execution->reader, execution->shared, &execution->state);
 
-		if (cfi_rows__add(execution->reader->rows, from, word))
+		if (cfi_rule__add_row(execution->reader->rows, from, word))
 			fail(execution, -E2BIG);
 		execution->is_changed = false;
 	}
-	/* What comes after the function's end is of no use. */
-	if (execution->adds_rows && location >= execution->end)
+	/* The rest is behind the end of the function. */
+	if (location >= execution->end)
 		execution->code.at = execution->code.end;
 }
 
@@ -118,44 +142,92 @@ static void set_location(struct execution *execution)
 		move_to(execution, address);
 }
 
-static struct saved_register *register_of(struct execution *execution, uint64_t number)
+static void save(struct execution *execution, uint64_t number, struct saved_register saved)
 {
 	if (number == execution->reader->machine->fp)
-		return &execution->state.fp;
-	return number == execution->shared->ra_register ? &execution->state.ra : NULL;
-}
-
-static void save(struct execution *execution, uint64_t number, int where, int64_t offset)
-{
-	struct saved_register *saved = register_of(execution, number);
-
-	if (!saved)
+		execution->state.fp = saved;
+	else if (number == execution->shared->ra_register)
+		execution->state.ra = saved;
+	else
 		return;
 	execution->is_changed = true;
-	saved->where = where;
-	saved->offset = offset;
 }
 
 static void restore(struct execution *execution, uint64_t number)
 {
-	execution->is_changed = true;
-	if (number == execution->reader->machine->fp)
-		execution->state.fp = execution->initial->fp;
-	else if (number == execution->shared->ra_register)
-		execution->state.ra = execution->initial->ra;
+	const struct cfi_state *initial = &execution->shared->initial;
+	bool is_fp = number == execution->reader->machine->fp;
+
+	save(execution, number, is_fp ? initial->fp : initial->ra);
 }
 
-/* An offset, modulo 2^64. */
-static int64_t factored(const struct execution *execution, uint64_t units)
+static int64_t take_offset(struct execution *execution, int operand)
 {
-	return (int64_t)(units * (uint64_t)execution->shared->data_factor);
+	uint64_t factor = (uint64_t)execution->shared->data_factor;
+	struct cursor *code = &execution->code;
+
+	switch (operand) {
+	case NUMBER:
+		return (int64_t)cursor__take_uleb(code);
+	case FACTORED:
+		return (int64_t)(cursor__take_uleb(code) * factor);
+	case FACTORED_SIGNED:
+		return (int64_t)((uint64_t)cursor__take_sleb(code) * factor);
+	case FACTORED_NEGATIVE:
+		return (int64_t)(-cursor__take_uleb(code) * factor);
+	default:
+		return 0;
+	}
 }
 
-static void execute_location(struct execution *execution, uint8_t instruction)
+static void make_change(struct execution *execution, const struct change *change)
+{
+	struct cfi_state *state = &execution->state;
+	struct cursor *code = &execution->code, expression = { 0 };
+	uint64_t number = change->rule == CFA_ALONE ? 0 : cursor__take_uleb(code);
+	int64_t offset = take_offset(execution, change->operand);
+
+	if (change->operand == EXPRESSION)
+		expression = cursor__take_block(code, cursor__take_uleb(code));
+	if (change->rule == SAVED) {
+		save(execution, number,
+		     (struct saved_register){ change->where, offset, expression });
+		return;
+	}
+	execution->is_changed = true;
+	if (change->rule == CFA_REGISTER_FIRST)
+		state->cfa_register = number;
+	if (change->rule == CFA_REGISTER_FIRST || change->operand == EXPRESSION)
+		state->cfa_expression = expression;
+	if (change->operand != NONE && change->operand != EXPRESSION)
+		state->cfa_offset = offset;
+}
+
+static void remember_state(struct execution *execution)
+{
+	if (execution->depth < NESTING_MAX)
+		execution->remembered[execution->depth++] = execution->state;
+	else
+		fail(execution, -EBADMSG);
+}
+
+static void restore_state(struct execution *execution)
+{
+	execution->is_changed = true;
+	if (execution->depth)
+		execution->state = execution->remembered[--execution->depth];
+	else
+		fail(execution, -EBADMSG);
+}
+
+/* Runs an instruction whose operands have bytes of their own. */
+static void execute_long(struct execution *execution, uint8_t instruction)
 {
 	struct cursor *code = &execution->code;
 
 	switch (instruction) {
+	case CFA_NOP:
+		break;
 	case CFA_SET_LOC:
 		set_location(execution);
 		break;
@@ -168,188 +240,71 @@ static void execute_location(struct execution *execution, uint8_t instruction)
 	case CFA_ADVANCE_LOC4:
 		advance(execution, cursor__take(code, 4));
 		break;
-	}
-}
-
-static void execute_cfa(struct execution *execution, uint8_t instruction)
-{
-	struct cfi_state *state = &execution->state;
-	struct cursor *code = &execution->code;
-
-	execution->is_changed = true;
-	switch (instruction) {
-	case CFA_DEF_CFA:
-		state->cfa_register = cursor__take_uleb(code);
-		state->cfa_offset = (int64_t)cursor__take_uleb(code);
-		state->cfa_is_expression = false;
-		break;
-	case CFA_DEF_CFA_SF:
-		state->cfa_register = cursor__take_uleb(code);
-		state->cfa_offset = factored(execution, (uint64_t)cursor__take_sleb(code));
-		state->cfa_is_expression = false;
-		break;
-	case CFA_DEF_CFA_REGISTER:
-		state->cfa_register = cursor__take_uleb(code);
-		state->cfa_is_expression = false;
-		break;
-	case CFA_DEF_CFA_OFFSET:
-		state->cfa_offset = (int64_t)cursor__take_uleb(code);
-		break;
-	case CFA_DEF_CFA_OFFSET_SF:
-		state->cfa_offset = factored(execution, (uint64_t)cursor__take_sleb(code));
-		break;
-	case CFA_DEF_CFA_EXPRESSION:
-		state->cfa_expression = cursor__take_block(code, cursor__take_uleb(code));
-		state->cfa_is_expression = true;
-		break;
-	}
-}
-
-static void save_expression(struct execution *execution, uint64_t number, bool is_value)
-{
-	struct cursor *code = &execution->code;
-	struct cursor expression = cursor__take_block(code, cursor__take_uleb(code));
-	struct saved_register *saved = register_of(execution, number);
-
-	if (!saved)
-		return;
-	execution->is_changed = true;
-	saved->where = is_value ? COMPUTED : AT_EXPRESSION;
-	saved->expression = expression;
-}
-
-/* Those whose first operand is a register's NUMBER. */
-static void execute_register(struct execution *execution, uint8_t instruction, uint64_t number)
-{
-	struct cursor *code = &execution->code;
-
-	switch (instruction) {
-	case CFA_OFFSET_EXTENDED:
-		save(execution, number, AT_CFA, factored(execution, cursor__take_uleb(code)));
-		break;
-	case CFA_OFFSET_EXTENDED_SF:
-		save(execution, number, AT_CFA,
-		     factored(execution, (uint64_t)cursor__take_sleb(code)));
-		break;
-	case CFA_GNU_NEGATIVE_OFFSET_EXTENDED:
-		save(execution, number, AT_CFA, factored(execution, -cursor__take_uleb(code)));
-		break;
 	case CFA_RESTORE_EXTENDED:
-		restore(execution, number);
-		break;
-	case CFA_UNDEFINED:
-		save(execution, number, UNDEFINED, 0);
-		break;
-	case CFA_SAME_VALUE:
-		save(execution, number, UNCHANGED, 0);
-		break;
-	case CFA_REGISTER:
-		save(execution, number, IN_REGISTER, (int64_t)cursor__take_uleb(code));
-		break;
-	case CFA_EXPRESSION:
-	case CFA_VAL_EXPRESSION:
-		save_expression(execution, number, instruction == CFA_VAL_EXPRESSION);
-		break;
-	case CFA_VAL_OFFSET:
-	case CFA_VAL_OFFSET_SF:
-		cursor__take_uleb(code);
-		save(execution, number, COMPUTED, 0);
-		break;
-	default:
-		fail(execution, -EBADMSG);
-	}
-}
-
-static void execute_other(struct execution *execution, uint8_t instruction)
-{
-	switch (instruction) {
-	case CFA_NOP:
+		restore(execution, cursor__take_uleb(code));
 		break;
 	case CFA_REMEMBER_STATE:
-		if (execution->depth < NESTING_MAX)
-			execution->remembered[execution->depth++] = execution->state;
-		else
-			fail(execution, -EBADMSG);
+		remember_state(execution);
 		break;
 	case CFA_RESTORE_STATE:
-		execution->is_changed = true;
-		if (execution->depth)
-			execution->state = execution->remembered[--execution->depth];
-		else
-			fail(execution, -EBADMSG);
+		restore_state(execution);
 		break;
 	case CFA_AARCH64_NEGATE_RA_STATE_WITH_PC:
 	case CFA_AARCH64_NEGATE_RA_STATE:
-		/* Whether the return address is signed: that is removed from every one. */
+		/* Whether the return address is signed.  BPF strips the signature from each one. */
 		if (execution->reader->machine->machine != EM_AARCH64)
 			fail(execution, -EBADMSG);
 		break;
 	case CFA_GNU_ARGS_SIZE:
-		cursor__take_uleb(&execution->code);
+		cursor__take_uleb(code);
 		break;
 	default:
-		execute_register(execution, instruction, cursor__take_uleb(&execution->code));
+		if (instruction < sizeof(changes) / sizeof(changes[0]) && changes[instruction].rule)
+			make_change(execution, &changes[instruction]);
+		else
+			fail(execution, -EBADMSG);
 	}
-}
-
-static void execute(struct execution *execution, uint8_t instruction)
-{
-	uint8_t operand = instruction & OPERAND;
-	uint64_t units;
-
-	switch (instruction & OPERATION) {
-	case CFA_ADVANCE_LOC:
-		advance(execution, operand);
-		return;
-	case CFA_OFFSET:
-		units = cursor__take_uleb(&execution->code);
-		save(execution, operand, AT_CFA, factored(execution, units));
-		return;
-	case CFA_RESTORE:
-		restore(execution, operand);
-		return;
-	}
-	if (instruction >= CFA_SET_LOC && instruction <= CFA_ADVANCE_LOC4)
-		execute_location(execution, instruction);
-	else if ((instruction >= CFA_DEF_CFA && instruction <= CFA_DEF_CFA_EXPRESSION) ||
-		 instruction == CFA_DEF_CFA_SF || instruction == CFA_DEF_CFA_OFFSET_SF)
-		execute_cfa(execution, instruction);
-	else
-		execute_other(execution, instruction);
 }
 
 static int execute_all(struct execution *execution)
 {
 	struct cursor *code = &execution->code;
 
-	while (code->at < code->end)
-		execute(execution, *code->at++);
-	return code->bad ? -EBADMSG : execution->error;
-}
+	while (code->at < code->end) {
+		uint8_t instruction = *code->at++, operand = instruction & OPERAND;
+		struct saved_register saved = { .where = AT_CFA };
 
-static void begin(struct execution *execution, struct cfi_reader *reader,
-		  const struct cfi_shared *shared, struct cursor instructions)
-{
-	execution->reader = reader;
-	execution->shared = shared;
-	execution->initial = &shared->initial;
-	execution->code = instructions;
-	execution->state = shared->initial;
-	execution->is_changed = true;
-	execution->depth = 0;
-	execution->adds_rows = false;
-	execution->location = 0;
-	execution->error = 0;
+		switch (instruction & OPERATION) {
+		case CFA_ADVANCE_LOC:
+			advance(execution, operand);
+			break;
+		case CFA_OFFSET:
+			saved.offset = take_offset(execution, FACTORED);
+			save(execution, operand, saved);
+			break;
+		case CFA_RESTORE:
+			restore(execution, operand);
+			break;
+		default:
+			execute_long(execution, instruction);
+		}
+	}
+	return code->bad ? -EBADMSG : execution->error;
 }
 
 int cfi_execute__shared(struct cfi_reader *reader, struct cfi_shared *shared,
 			struct cursor instructions)
 {
-	struct execution execution;
-	int error;
+	struct execution execution = {
+		.reader = reader,
+		.shared = shared,
+		.code = instructions,
+		.state = shared->initial,
+		.from = UINT64_MAX, /* no rows */
+		.end = UINT64_MAX,
+	};
+	int error = execute_all(&execution);
 
-	begin(&execution, reader, shared, instructions);
-	error = execute_all(&execution);
 	shared->initial = execution.state;
 	return error;
 }
@@ -357,15 +312,18 @@ int cfi_execute__shared(struct cfi_reader *reader, struct cfi_shared *shared,
 int cfi_execute__function(struct cfi_reader *reader, const struct cfi_shared *shared,
 			  struct cursor instructions, uint64_t start, uint64_t from, uint64_t end)
 {
-	struct execution execution;
-	int error;
+	struct execution execution = {
+		.reader = reader,
+		.shared = shared,
+		.code = instructions,
+		.state = shared->initial,
+		.is_changed = true,
+		.location = start,
+		.from = from,
+		.end = end,
+	};
+	int error = execute_all(&execution);
 
-	begin(&execution, reader, shared, instructions);
-	execution.adds_rows = true;
-	execution.location = start;
-	execution.from = from;
-	execution.end = end;
-	error = execute_all(&execution);
 	if (!error && execution.location < end) {
 		move_to(&execution, end);
 		error = execution.error;

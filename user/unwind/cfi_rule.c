@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * From a state of the call frame information to a word.  Compilers and linkers use
- * DWARF's expressions in four forms only:
+ * Turns a state of the call frame information into a word.  Compilers and linkers use only four
+ * forms of DWARF's expressions:
  *
  *   breg R N                               a register + N
- *   breg R N, deref, any plus_uconst       what lies there, + a constant
- *   the one of a PLT, see is_plt()
- *   breg FP N                              where the frame pointer is
+ *   breg R N, deref, any plus_uconst       the memory there, + a constant
+ *   that of a PLT, see is_plt()
+ *   breg FP N                              where the frame pointer is saved
  */
 #include <elf.h>
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -32,16 +33,22 @@ enum {
 #define X86_RIP	 16
 #define ARM64_LR 30
 
-/* Those of the forms are shorter; what is longer would take long, as it is read for each row. */
+/* The forms above are shorter.  Longer expressions would be slow: each row reads them. */
 #define EXPRESSION_BYTES_MAX 16
 
-/* A rule that is not found after this many is taken for a new one. */
+/* After this number of slots, a rule counts as new. */
 #define PROBES 16
 
-uint32_t cfi_rule__unsupported(struct cfi_reader *reader)
+int cfi_rule__add_row(struct cfi_rows *rows, uint64_t address, uint32_t word)
 {
-	reader->rows->unsupported++;
-	return ROW_NUMBERED(ROW_NONE, ROW_UNSUPPORTED);
+	rows->unsupported += word == WORD_UNSUPPORTED;
+	if (rows->count > rows->function && rows->all[rows->count - 1].word == word)
+		return 0;
+	if (rows->count == CFI_ROWS_MAX)
+		return -E2BIG;
+	rows->all = xgrow(rows->all, &rows->capacity, rows->count + 1, sizeof(*rows->all));
+	rows->all[rows->count++] = (struct cfi_row){ address, word };
+	return 0;
 }
 
 static uint32_t hash_rule(const struct unwind_rule *rule)
@@ -54,8 +61,7 @@ static uint32_t hash_rule(const struct unwind_rule *rule)
 	return hash >> 16;
 }
 
-/* The word that has the number of RULE.  Where the table is full there, the rule is stored twice.
- */
+/* The word that refers to RULE.  Stores the rule a second time if its part of the table is full. */
 static uint32_t rule_word(struct cfi_reader *reader, const struct unwind_rule *rule)
 {
 	struct cfi_rows *rows = reader->rows;
@@ -69,7 +75,7 @@ static uint32_t rule_word(struct cfi_reader *reader, const struct unwind_rule *r
 			return ROW_NUMBERED(ROW_RULE, *slot - 1);
 	}
 	if (rows->rule_count == ROW_NUMBER_LIMIT)
-		return cfi_rule__unsupported(reader);
+		return WORD_UNSUPPORTED;
 	rows->rules = xgrow(rows->rules, &rows->rule_capacity, rows->rule_count + 1,
 			    sizeof(*rows->rules));
 	rows->rules[rows->rule_count++] = *rule;
@@ -83,8 +89,8 @@ static bool set_offset(int32_t *to, int64_t offset)
 	return *to == offset;
 }
 
-/* What linkers write for a PLT, each of whose entries has 16 bytes and pushes a number on its way:
- * CFA = rsp + 8 + ((rip & 15) >= BYTES) * 8. */
+/* Linkers write this for a PLT.  Each of its entries has 16 bytes and pushes a number after BYTES
+ * of them: CFA = rsp + 8 + ((rip & 15) >= BYTES) * 8. */
 static bool is_plt(const struct cfi_reader *reader, const struct cfi_state *state, uint32_t *bytes)
 {
 	static const uint8_t begin[] = { OP_BREG0 + X86_RSP, 8,	    OP_BREG0 + X86_RIP, 0,
@@ -103,7 +109,7 @@ static bool is_plt(const struct cfi_reader *reader, const struct cfi_state *stat
 	return *bytes < 16;
 }
 
-/* What comes after `breg`: nothing, or `deref` and constants. */
+/* Reads what follows `breg`: nothing, or `deref` and constants. */
 static bool take_added(struct cursor *expression, struct unwind_rule *rule)
 {
 	uint64_t added = 0;
@@ -128,7 +134,7 @@ static bool rule_cfa(const struct cfi_reader *reader, const struct cfi_state *st
 	uint64_t base = state->cfa_register;
 	int64_t offset = state->cfa_offset;
 
-	if (state->cfa_is_expression) {
+	if (expression.at) {
 		if (expression.end - expression.at > EXPRESSION_BYTES_MAX)
 			return false;
 		base = cursor__take(&expression, 1) - OP_BREG0;
@@ -150,8 +156,8 @@ static bool is_from_fp(const struct cfi_reader *reader, struct cursor expression
 	       expression.at == expression.end;
 }
 
-/* Where the frame pointer is: without it many a frame has its caller still, so that another form
- * makes it lost, and no more. */
+/* Where the frame pointer is saved.  Another form only loses it: the callers of most frames are
+ * found without it. */
 static void rule_fp(const struct cfi_reader *reader, const struct saved_register *fp,
 		    struct unwind_rule *rule)
 {
@@ -168,7 +174,7 @@ static void rule_fp(const struct cfi_reader *reader, const struct saved_register
 	}
 }
 
-/* Where the return address is; false where that cannot be expressed. */
+/* Where the return address is; false if no rule can express that. */
 static bool rule_ra(const struct cfi_reader *reader, const struct saved_register *ra,
 		    struct unwind_rule *rule)
 {
@@ -190,7 +196,7 @@ static bool fits(int64_t offset, int64_t limit)
 	return offset >= 0 && offset % 8 == 0 && offset / 8 < limit;
 }
 
-/* In a word's units; false where it has no place in one.  0 means another thing there. */
+/* OFFSET in a word's units; false if no word can express it.  0 has another meaning there. */
 static bool below_cfa(int64_t offset, uint32_t *m)
 {
 	*m = (uint32_t)(-offset / 8);
@@ -234,7 +240,7 @@ static bool short_word_arm64(enum row_kind kind, const struct unwind_rule *rule,
 	return true;
 }
 
-/* The word of RULE, if it is one of the common ones. */
+/* The word that expresses RULE by itself; false if it is too uncommon. */
 static bool short_word(const struct cfi_reader *reader, const struct unwind_rule *rule,
 		       uint32_t *word)
 {
@@ -258,10 +264,10 @@ uint32_t cfi_rule__word(struct cfi_reader *reader, const struct cfi_shared *shar
 		return ROW_NUMBERED(ROW_SIGNAL, 0);
 	if (state->ra.where == UNDEFINED)
 		return ROW_NUMBERED(ROW_END, 0);
-	if (state->cfa_is_expression && is_plt(reader, state, &bytes))
+	if (state->cfa_expression.at && is_plt(reader, state, &bytes))
 		return ROW(ROW_PLT, bytes, 0);
 	if (!rule_cfa(reader, state, &rule) || !rule_ra(reader, &state->ra, &rule))
-		return cfi_rule__unsupported(reader);
+		return WORD_UNSUPPORTED;
 	rule_fp(reader, &state->fp, &rule);
 	return short_word(reader, &rule, &word) ? word : rule_word(reader, &rule);
 }

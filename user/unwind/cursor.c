@@ -3,18 +3,13 @@
 
 #include "unwind/cursor.h"
 
-/* DW_EH_PE_...: how many bytes a pointer has. */
-enum {
-	FORM_ABSOLUTE = 0x00,
-	FORM_ULEB = 0x01,
-	FORM_U2 = 0x02,
-	FORM_U4 = 0x03,
-	FORM_U8 = 0x04,
-	FORM_SLEB = 0x09,
-	FORM_S2 = 0x0a,
-	FORM_S4 = 0x0b,
-	FORM_S8 = 0x0c,
-};
+/* DW_EH_PE_...: forms of a pointer. */
+#define FORM_ULEB   0x01
+#define FORM_SLEB   0x09
+#define FORM_SIGNED 0x08
+
+/* Bytes of a pointer by its form, without FORM_SIGNED; 0: they vary, or the form is unknown. */
+static const uint8_t widths[] = { 8, 0, 2, 4, 8, 0, 0, 0 };
 
 static void spoil(struct cursor *cursor)
 {
@@ -82,27 +77,18 @@ struct cursor cursor__take_block(struct cursor *cursor, uint64_t size)
 
 static uint64_t take_form(struct cursor *cursor, uint8_t form)
 {
-	switch (form) {
-	case FORM_ABSOLUTE:
-	case FORM_U8:
-	case FORM_S8:
-		return cursor__take(cursor, 8);
-	case FORM_ULEB:
-		return cursor__take_uleb(cursor);
-	case FORM_SLEB:
-		return cursor__take_sleb(cursor);
-	case FORM_U2:
-		return cursor__take(cursor, 2);
-	case FORM_S2:
-		return (int16_t)cursor__take(cursor, 2);
-	case FORM_U4:
-		return cursor__take(cursor, 4);
-	case FORM_S4:
-		return (int32_t)cursor__take(cursor, 4);
-	default:
+	uint8_t width = form == FORM_SIGNED ? 0 : widths[form % FORM_SIGNED];
+	unsigned int unused = 64 - 8 * width;
+	uint64_t value;
+
+	if (form == FORM_ULEB || form == FORM_SLEB)
+		return take_leb(cursor, form == FORM_SLEB);
+	if (!width) {
 		spoil(cursor);
 		return 0;
 	}
+	value = cursor__take(cursor, width);
+	return form & FORM_SIGNED ? (uint64_t)((int64_t)(value << unused) >> unused) : value;
 }
 
 uint64_t cursor__take_pointer(struct cursor *cursor, uint8_t encoding, uint64_t address)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Reads DWARF's numbers, one after another, and never beyond the end of their bytes. */
+/* Reads DWARF's numbers one after another, never beyond the end of their bytes. */
 #ifndef PYBPFPROF_CURSOR_H
 #define PYBPFPROF_CURSOR_H
 
@@ -7,14 +7,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The next byte is at AT.  BAD is set, and stays so, once something was not there or is not known;
- * what is read from then on is 0. */
+/* AT is the next byte.  BAD is set, for good, once a read crosses the end or its form is unknown;
+ * all reads return 0 from then on. */
 struct cursor {
 	const uint8_t *at, *end;
 	bool bad;
 };
 
-/* How a pointer is written (DW_EH_PE_...); POINTER_ABSENT: it is not. */
+/* The encoding of a pointer (DW_EH_PE_...).  POINTER_ABSENT: there is no pointer. */
 #define POINTER_FORM   0x0f
 #define POINTER_PCREL  0x10
 #define POINTER_ABSENT 0xff
@@ -26,11 +26,11 @@ uint64_t cursor__take(struct cursor *cursor, size_t width);
 uint64_t cursor__take_uleb(struct cursor *cursor);
 int64_t cursor__take_sleb(struct cursor *cursor);
 
-/* The next SIZE bytes. */
+/* The next SIZE bytes, with a cursor of their own. */
 struct cursor cursor__take_block(struct cursor *cursor, uint64_t size);
 
-/* A pointer in ENCODING that lies at ADDRESS: absolute, or relative to where it lies.  The pointer
- * 0 stays 0.  Other encodings are bad. */
+/* A pointer in ENCODING that lies at ADDRESS: absolute, or relative to ADDRESS.  The pointer 0
+ * stays 0.  Other encodings are bad. */
 uint64_t cursor__take_pointer(struct cursor *cursor, uint8_t encoding, uint64_t address);
 
 #endif

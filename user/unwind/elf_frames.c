@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * A file that is loaded says where its .eh_frame begins in a header of its own, .eh_frame_hdr,
- * for which it has a segment.  How long it is, only section headers say; an entry of length 0 ends
- * it in any case, before the end of the segment that has it.
+ * A segment of a loaded file, .eh_frame_hdr, says where its .eh_frame begins.  Only section headers
+ * say how long that is, but an entry of length 0 ends it, before the end of its segment.
  */
 #include "unwind/elf_frames.h"
 
@@ -10,10 +9,10 @@
 
 #define HEADER_VERSION 1
 
-/* A version, how three numbers are written, and the first one: where .eh_frame is. */
+/* A version, the encodings of three numbers, and the first number: where .eh_frame is. */
 #define HEADER_BYTES (4 + sizeof(uint64_t))
 
-/* The address of .eh_frame by the header at HEADER_ADDRESS; 0 where it does not say. */
+/* The address of .eh_frame according to the header at HEADER_ADDRESS; 0 if that does not say. */
 static uint64_t frames_address(const struct elf_image *image, uint64_t header_address)
 {
 	uint8_t bytes[HEADER_BYTES], encoding;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Where an ELF file has its call frame information. */
+/* Finds the call frame information of an ELF file. */
 #ifndef PYBPFPROF_ELF_FRAMES_H
 #define PYBPFPROF_ELF_FRAMES_H
 
@@ -11,9 +11,9 @@
 /* More than a file with 1 GiB of code has. */
 #define ELF_FRAMES_BYTES_MAX (64ULL * 1024 * 1024)
 
-/* Reads the .eh_frame of IMAGE, which need not have section headers, and describes it in SECTION.
- * Returns its bytes, which the caller frees and SECTION refers to; NULL where there is none, or it
- * is too large, or the file is for another machine than those of cfi.h. */
+/* Reads the .eh_frame of IMAGE into SECTION.  Section headers are not needed.  Returns its bytes,
+ * which SECTION refers to and the caller frees.  NULL: there is none, it is too large, or the file
+ * is for a machine that cfi.h does not know. */
 void *elf_frames__load(struct elf_image *image, struct cfi_section *section);
 
 #endif
