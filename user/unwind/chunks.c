@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Room is only taken, and given back all at once: a machine's files change slowly, and what is
- * still needed is made anew in milliseconds.
+ * Room is only taken, and given back all at once: the files of a machine change slowly, and new
+ * rows are made in milliseconds.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -48,11 +48,11 @@ void chunks__free(struct chunks *chunks)
 	free(chunks);
 }
 
-/* Puts CHUNK in its place in the map.  The kernel waits there until no program uses what it had in
- * that place before. */
-static int install(const struct chunks *chunks, uint32_t number, const struct chunk *chunk)
+/* Stores chunk NUMBER in the map.  The kernel waits until no program uses an earlier look-up there.
+ */
+static int install(const struct chunks *chunks, uint32_t number, int fd)
 {
-	return bpf_map_update_elem(chunks->map_fd, &number, &chunk->fd, 0) ? -errno : 0;
+	return bpf_map_update_elem(chunks->map_fd, &number, &fd, 0) ? -errno : 0;
 }
 
 static int add_chunk(struct chunks *chunks)
@@ -67,7 +67,7 @@ static int add_chunk(struct chunks *chunks)
 	if (chunk.fd < 0)
 		return chunk.fd;
 	chunk.memory = mmap(NULL, CHUNK_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, chunk.fd, 0);
-	error = chunk.memory == MAP_FAILED ? -errno : install(chunks, chunks->count, &chunk);
+	error = chunk.memory == MAP_FAILED ? -errno : install(chunks, chunks->count, chunk.fd);
 	if (error) {
 		if (chunk.memory != MAP_FAILED)
 			munmap(chunk.memory, CHUNK_SIZE);
@@ -111,7 +111,7 @@ void chunks__begin_anew(struct chunks *chunks)
 {
 	chunks->used = 0;
 	if (chunks->count)
-		install(chunks, 0, &chunks->all[0]);
+		install(chunks, 0, chunks->all[0].fd);
 }
 
 uint64_t chunks__limit(const struct chunks *chunks)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The memory that user space and BPF share for rows and tables of mappings: maps of CHUNK_SIZE
- * bytes, made when they are needed, and written in place.
+ * bytes. They are made when they are needed, and written in place.
  */
 #ifndef PYBPFPROF_CHUNKS_H
 #define PYBPFPROF_CHUNKS_H
@@ -12,21 +12,21 @@
 
 struct chunks;
 
-/* Adds chunks to the map MAP_FD, an array of maps, up to BUDGET bytes.  Free with chunks__free,
- * NULL too. */
+/* Adds chunks to MAP_FD, an array of maps, up to BUDGET bytes.  Free with chunks__free, NULL too.
+ */
 struct chunks *chunks__new(int map_fd, uint64_t budget);
 void chunks__free(struct chunks *chunks);
 
-/* Takes room for COUNT things of SIZE bytes, a power of two, one after another; IN_ONE: in one
- * chunk.  0 with *NUMBER, counted in things from the first chunk on; -ENOSPC where the budget is
- * used up, or the -errno of the kernel's refusal. */
+/* Takes room for COUNT adjacent elements of SIZE bytes, a power of two.  IN_ONE: all in one chunk.
+ * 0 with the first one's *NUMBER, counted in elements from the first chunk on; -ENOSPC if the
+ * budget is used up, or the -errno of the kernel. */
 int chunks__take(struct chunks *chunks, size_t size, size_t count, bool in_one, uint32_t *number);
 
-/* Thing NUMBER of SIZE bytes, and what follows it in the same chunk; it was taken. */
+/* Element NUMBER of SIZE bytes, which was taken, and those behind it in the same chunk. */
 void *chunks__at(const struct chunks *chunks, size_t size, uint32_t number);
 
-/* Gives back all that was taken.  Nothing may lead to it in BPF any more.  Returns once no sample
- * is under way that had looked up something before. */
+/* Gives back all room.  Nothing in BPF may refer to it any more.  Returns once no running BPF
+ * program still uses an earlier look-up. */
 void chunks__begin_anew(struct chunks *chunks);
 
 /* Bytes that may be taken in all. */

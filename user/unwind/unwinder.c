@@ -1,54 +1,46 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
  * A file's rows are made once and serve all processes that map it.  A process has a table of its
- * executable mappings.  Both lie in chunks (chunks.h), where room is only taken: once it is used
- * up, everything begins anew, and what samples then lack is made.  That is done once a minute at
- * most, and each time half as often: with too little memory, some files stay without rows.  The
- * same holds for names, which take our own memory.
+ * executable mappings.  Rows and tables lie in chunks (chunks.h).  Once these are full, everything
+ * begins anew, and what samples lack is made again.  That happens once a minute at most, each time
+ * half as often: if memory is too small, some files stay without rows.  The same applies to names,
+ * which take our own memory.
  *
- * Mappings and rows are read by unwinder__work, a few milliseconds at a time: stacks are drained
- * between.  A file's symbols are read when the first of its functions is named.
+ * unwinder__work reads mappings and makes rows for a few milliseconds at a time, so that stacks are
+ * drained in between.  A file's symbols are read when the first of its functions is named.
  */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/auxv.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
 #include <bpf/bpf.h>
 
 #include "base/hash_table.h"
-#include "base/log.h"
 #include "base/now.h"
 #include "base/sorted.h"
 #include "base/xalloc.h"
 #include "pybpfprof.h"
 #include "reading/process.h"
-#include "reading/target_files.h"
 #include "reading/target_memory.h"
-#include "unwind/chunks.h"
-#include "unwind/code_files.h"
 #include "unwind/perf_maps.h"
 #include "unwind/unwinder.h"
 
-/* How often a process's mappings are read again at most: each time that nothing has changed, half
- * as often. */
+/* The time between two readings of a process's mappings.  It doubles when nothing has changed. */
 #define AGAIN_NS     1000000000LL
 #define AGAIN_MAX_NS (32 * AGAIN_NS)
 
-/* How often everything begins anew at most: each time, half as often. */
+/* The time before everything may begin anew again.  It doubles each time. */
 #define ANEW_NS	    (60 * 1000000000LL)
 #define ANEW_MAX_NS (32 * ANEW_NS)
 
-/* A turn begins nothing more after that time. */
+/* A turn begins nothing new after this time. */
 #define TURN_NS (10 * 1000000LL)
 
 /* No process needs more. */
 #define MAPPINGS_MAX (CHUNK_MAPPINGS / 4)
 
-/* The trampolines of -X perf, and the row at the return address in each.  Those of aarch64 are not
- * known yet. */
+/* The trampolines of -X perf, and the row at the return address in each.  Those of aarch64 are
+ * unknown yet. */
 #define TRAMPOLINE_BYTES 11
 static const struct {
 	uint8_t code[TRAMPOLINE_BYTES], size;
@@ -62,14 +54,13 @@ static const struct {
 	{ { 0x55, 0x48, 0x89, 0xe5, 0xff, 0xd1, 0x5d, 0xc3 }, 8, ROW(ROW_SP, 2, 2) },
 };
 
-/* endbr64: what each begins with in a build with -fcf-protection. */
+/* endbr64, the first instruction of each in a build with -fcf-protection. */
 static const uint8_t branch_target[] = { 0xf3, 0x0f, 0x1e, 0xfa };
 
 struct code_mapping {
-	uint64_t start; /* first: they are looked up by it */
-	uint64_t end, bias, offset;
-	struct code_file *file;	 /* NULL: none, or none of machine code */
-	uint32_t trampoline_row; /* without a file: of those of -X perf; 0: it has none */
+	struct unwind_mapping entry; /* BPF's; first, for look-ups by its start */
+	uint64_t offset;
+	struct code_file *file; /* NULL: none, or one without machine code */
 };
 
 struct unwound_process {
@@ -79,33 +70,31 @@ struct unwound_process {
 	struct code_mapping *mappings; /* by address */
 	size_t count;
 	struct code_file *interpreter;
-	uint64_t digest; /* of what it mapped when that was read last; 0: it is to be taken anew */
+	uint64_t digest; /* of the mappings; 0: they have to be taken again */
 	bool whole, ended, lacks;
-	int64_t again_ns, wait_ns; /* when its mappings may be read again, and how long that was */
+	int64_t again_ns, wait_ns; /* when its mappings may be read again; the last wait */
 	UT_hash_handle hh;
 };
 
 struct unwinder {
-	struct unwinder_maps maps;
-	struct chunks *chunks;
+	int tables_map; /* BPF's, the caller's; -1 once it has stopped */
 	struct code_files files;
 	struct perf_maps *perf_maps;
 	struct unwound_process *processes;
 	uint32_t generation;
-	int64_t anew_ns, wait_ns; /* not before, and how long that was */
+	int64_t anew_ns, wait_ns; /* when everything may begin anew; the last wait */
 };
 
 struct unwinder *unwinder__new(const struct unwinder_maps *maps, uint64_t memory)
 {
 	struct unwinder *unwinder = xcalloc(1, sizeof(*unwinder));
 
-	unwinder->maps = *maps;
+	unwinder->tables_map = maps->tables;
 	unwinder->wait_ns = ANEW_NS;
 	unwinder->perf_maps = perf_maps__new();
-	unwinder->chunks = chunks__new(maps->chunks, memory);
 	unwinder->files = (struct code_files){ .files_map = maps->files,
 					       .rules_map = maps->rules,
-					       .chunks = unwinder->chunks,
+					       .chunks = chunks__new(maps->chunks, memory),
 					       .memory.limit = memory };
 	return unwinder;
 }
@@ -128,7 +117,7 @@ void unwinder__free(struct unwinder *unwinder)
 		free_process(unwinder, process);
 	perf_maps__free(unwinder->perf_maps);
 	code_files__free(&unwinder->files);
-	chunks__free(unwinder->chunks);
+	chunks__free(unwinder->files.chunks);
 	free(unwinder);
 }
 
@@ -136,9 +125,9 @@ void unwinder__stop(struct unwinder *unwinder)
 {
 	if (!unwinder)
 		return;
-	chunks__free(unwinder->chunks);
-	unwinder->chunks = NULL;
-	unwinder->maps = (struct unwinder_maps){ -1, -1, -1, -1 };
+	chunks__free(unwinder->files.chunks);
+	unwinder->files.chunks = NULL;
+	unwinder->tables_map = -1;
 }
 
 static struct unwound_process *find(const struct unwinder *unwinder, uint64_t serial)
@@ -149,8 +138,8 @@ static struct unwound_process *find(const struct unwinder *unwinder, uint64_t se
 	return process;
 }
 
-/* Writes the table of PROCESS, and tells BPF of it.  What BPF has learned of it so far, or of the
- * process that forked it, is that of process SERIAL. */
+/* Writes the table of PROCESS for BPF.  Keeps what BPF has learned of process SERIAL, which is
+ * PROCESS or its parent. */
 static int write_table(struct unwinder *unwinder, const struct unwound_process *process,
 		       uint64_t serial)
 {
@@ -161,50 +150,41 @@ static int write_table(struct unwinder *unwinder, const struct unwound_process *
 
 	if (!process->count)
 		return 0;
-	error = chunks__take(unwinder->chunks, sizeof(*mappings), process->count, true, &first);
+	error = chunks__take(unwinder->files.chunks, sizeof(*mappings), process->count, true,
+			     &first);
 	if (error)
 		return error;
-	mappings = chunks__at(unwinder->chunks, sizeof(*mappings), first);
-	for (size_t i = 0; i < process->count; i++) {
-		const struct code_mapping *mapping = &process->mappings[i];
-
-		mappings[i] = (struct unwind_mapping){
-			.start = mapping->start,
-			.end = mapping->end,
-			.bias = mapping->bias,
-			.file = mapping->file		  ? mapping->file->number
-				: mapping->trampoline_row ? UNWIND_TRAMPOLINES
-							  : UNWIND_NO_FILE,
-			.row = mapping->trampoline_row,
-		};
-	}
-	if (bpf_map_lookup_elem(unwinder->maps.tables, &serial, &table))
+	mappings = chunks__at(unwinder->files.chunks, sizeof(*mappings), first);
+	for (size_t i = 0; i < process->count; i++)
+		mappings[i] = process->mappings[i].entry;
+	if (bpf_map_lookup_elem(unwinder->tables_map, &serial, &table))
 		table = (struct unwind_table){ 0 };
 	table.first = first;
 	table.count = process->count;
 	table.generation = ++unwinder->generation;
 	table.interpreter = process->interpreter ? process->interpreter->number : UNWIND_NO_FILE;
-	return bpf_map_update_elem(unwinder->maps.tables, &process->serial, &table, 0) ? -errno : 0;
+	return bpf_map_update_elem(unwinder->tables_map, &process->serial, &table, 0) ? -errno : 0;
 }
 
-/* Without a table a process has no native frames, and nothing that it maps is to be kept. */
-static void tell_table(struct unwinder *unwinder, struct unwound_process *process, uint64_t serial)
+/* The same.  On failure, PROCESS has neither a table nor mappings, and so no native frames. */
+static void update_table(struct unwinder *unwinder, struct unwound_process *process,
+			 uint64_t serial)
 {
 	int error = write_table(unwinder, process, serial);
 
 	if (!error)
 		return;
-	/* Otherwise it is taken once all begins anew. */
+	/* If memory is full, everything begins anew, which reads its mappings again. */
 	if (!code_files__note_full(&unwinder->files, error))
 		process->digest = 0;
-	bpf_map_delete_elem(unwinder->maps.tables, &process->serial);
+	bpf_map_delete_elem(unwinder->tables_map, &process->serial);
 	free(process->mappings);
 	process->mappings = NULL;
 	process->count = 0;
 }
 
-/* The row of the trampolines in a mapping without a file, which are copies of one another:
- * asm_trampoline.S.  0: there are none. */
+/* The row of the trampolines in a mapping without a file; 0: there are none.  They are copies of
+ * one another (asm_trampoline.S in CPython). */
 static uint32_t find_trampolines(pid_t pid, const struct mapping *mapping)
 {
 	uint8_t bytes[sizeof(branch_target) + TRAMPOLINE_BYTES], *code = bytes;
@@ -220,29 +200,38 @@ static uint32_t find_trampolines(pid_t pid, const struct mapping *mapping)
 	return 0;
 }
 
-/* What MAPPING of process PID is. */
+/* Describes MAPPING of process PID. */
 static struct code_mapping look_at(struct unwinder *unwinder, pid_t pid, pid_t reader,
 				   const struct mapping *mapping)
 {
+	uint32_t row = find_trampolines(pid, mapping);
 	struct code_mapping code = {
-		.start = mapping->start,
-		.end = mapping->end,
+		.entry = {
+			.start = mapping->start,
+			.end = mapping->end,
+			.bias = mapping->start - mapping->offset,
+			.file = row ? UNWIND_TRAMPOLINES : UNWIND_NO_FILE,
+			.row = row,
+		},
 		.offset = mapping->offset,
-		.bias = mapping->start - mapping->offset,
-		.trampoline_row = find_trampolines(pid, mapping),
 	};
 	struct file_identity identity = { 0 };
+	struct code_file *file;
+	uint64_t bias;
 
 	if (mapping->inode ? process__identify_mapping(pid, reader, mapping, &identity)
 			   : !mapping->is_vdso)
 		return code;
-	code.file = code_files__get(&unwinder->files, pid, reader, mapping, &identity);
-	if (code.file && !code_file__bias(code.file, code.start, code.offset, &code.bias))
-		code.file = NULL;
+	file = code_files__get(&unwinder->files, pid, reader, mapping, &identity);
+	if (file && code_file__bias(file, mapping->start, mapping->offset, &bias)) {
+		code.file = file;
+		code.entry.file = file->number;
+		code.entry.bias = bias;
+	}
 	return code;
 }
 
-/* Takes the executable ones of COUNT mappings. */
+/* Replaces the mappings of PROCESS by the executable ones of COUNT. */
 static void take_mappings(struct unwinder *unwinder, struct unwound_process *process, pid_t reader,
 			  const struct mapping *mappings, ssize_t count)
 {
@@ -270,7 +259,7 @@ static void take_mappings(struct unwinder *unwinder, struct unwound_process *pro
 	}
 }
 
-/* Whether what it maps to be executed is not what was read last. */
+/* Whether its executable mappings differ from the last ones.  Remembers them. */
 static bool has_changed(struct unwound_process *process, const struct mapping *mappings,
 			ssize_t count)
 {
@@ -303,10 +292,9 @@ static void read_process(struct unwinder *unwinder, struct unwound_process *proc
 	if (count > 0 && has_changed(process, mappings, count)) {
 		process->wait_ns = AGAIN_NS;
 		take_mappings(unwinder, process, reader, mappings, count);
-		tell_table(unwinder, process, process->serial);
+		update_table(unwinder, process, process->serial);
 		for (size_t i = 0; i < process->count; i++)
-			if (process->whole || code_files__is_first(process->mappings[i].file))
-				code_files__want(&unwinder->files, process->mappings[i].file);
+			code_file__want(process->mappings[i].file, !process->whole);
 	} else if (process->wait_ns < AGAIN_MAX_NS) {
 		process->wait_ns *= 2;
 	}
@@ -314,7 +302,7 @@ static void read_process(struct unwinder *unwinder, struct unwound_process *proc
 	free(mappings);
 }
 
-/* A process that was forked begins with its parent's memory. */
+/* A forked process begins with its parent's memory. */
 static void copy_mappings(struct unwinder *unwinder, struct unwound_process *process,
 			  const struct unwound_process *parent)
 {
@@ -322,7 +310,7 @@ static void copy_mappings(struct unwinder *unwinder, struct unwound_process *pro
 	memcpy(process->mappings, parent->mappings, parent->count * sizeof(*process->mappings));
 	process->count = parent->count;
 	process->interpreter = parent->interpreter;
-	tell_table(unwinder, process, parent->serial);
+	update_table(unwinder, process, parent->serial);
 }
 
 void unwinder__add(struct unwinder *unwinder, uint64_t serial, pid_t pid, uint64_t python,
@@ -351,8 +339,9 @@ static struct code_mapping *mapping_at(const struct unwound_process *process, ui
 	size_t count = sorted__count_up_to(process->mappings, process->count,
 					   sizeof(*process->mappings), address);
 
-	return count && address < process->mappings[count - 1].end ? &process->mappings[count - 1]
-								   : NULL;
+	return count && address < process->mappings[count - 1].entry.end
+		       ? &process->mappings[count - 1]
+		       : NULL;
 }
 
 void unwinder__want(struct unwinder *unwinder, uint64_t serial, uint64_t address)
@@ -360,13 +349,13 @@ void unwinder__want(struct unwinder *unwinder, uint64_t serial, uint64_t address
 	struct unwound_process *process = find(unwinder, serial);
 	const struct code_mapping *mapping;
 
-	if (!process || process->ended || !unwinder->chunks)
+	if (!process || process->ended || !unwinder->files.chunks)
 		return;
 	if (address == UNWIND_ANY_ADDRESS && process->count)
 		return;
 	mapping = mapping_at(process, address);
 	if (mapping)
-		code_files__want(&unwinder->files, mapping->file);
+		code_file__want(mapping->file, false);
 	else
 		process->lacks = true;
 }
@@ -379,7 +368,7 @@ void unwinder__end(struct unwinder *unwinder, uint64_t serial)
 		return;
 	process->ended = true;
 	perf_maps__end(unwinder->perf_maps, serial);
-	bpf_map_delete_elem(unwinder->maps.tables, &serial);
+	bpf_map_delete_elem(unwinder->tables_map, &serial);
 }
 
 void unwinder__forget(struct unwinder *unwinder, uint64_t serial)
@@ -391,14 +380,14 @@ void unwinder__forget(struct unwinder *unwinder, uint64_t serial)
 		free_process(unwinder, process);
 }
 
-/* Forgets all files, and what processes map.  Those that have not ended are read again at once, as
- * their samples have no names until that is done. */
+/* Forgets all files and mappings.  Processes that have not ended are read again at once, because
+ * their samples have no names before that. */
 static void begin_anew(struct unwinder *unwinder)
 {
 	struct unwound_process *process;
 
 	for (process = unwinder->processes; process; process = process->hh.next) {
-		bpf_map_delete_elem(unwinder->maps.tables, &process->serial);
+		bpf_map_delete_elem(unwinder->tables_map, &process->serial);
 		process->count = 0;
 		process->interpreter = NULL;
 		process->digest = 0;
@@ -409,7 +398,7 @@ static void begin_anew(struct unwinder *unwinder)
 	code_files__begin_anew(&unwinder->files);
 }
 
-/* Reads what processes map that lack something; returns when the next of them may be read. */
+/* Reads the mappings of processes that lack something.  Returns when the next one may be read. */
 static int64_t read_lacking(struct unwinder *unwinder, int64_t now)
 {
 	struct unwound_process *process;
@@ -433,7 +422,7 @@ int64_t unwinder__work(struct unwinder *unwinder, int64_t now)
 {
 	int64_t due_ns;
 
-	if (!unwinder || !unwinder->chunks)
+	if (!unwinder || !unwinder->files.chunks)
 		return INT64_MAX;
 	if (unwinder->files.memory.is_full)
 		code_files__note_full(&unwinder->files, -ENOSPC);
@@ -444,14 +433,14 @@ int64_t unwinder__work(struct unwinder *unwinder, int64_t now)
 			unwinder->wait_ns *= 2;
 	}
 	due_ns = read_lacking(unwinder, now);
-	if (unwinder->files.wants_rows && code_files__make(&unwinder->files, now + TURN_NS))
+	if (code_files__make(&unwinder->files, now + TURN_NS))
 		return now;
 	return due_ns;
 }
 
 uint64_t unwinder__bytes(const struct unwinder *unwinder)
 {
-	return unwinder && unwinder->chunks ? chunks__used(unwinder->chunks) : 0;
+	return unwinder && unwinder->files.chunks ? chunks__used(unwinder->files.chunks) : 0;
 }
 
 const char *unwinder__jit_name(struct unwinder *unwinder, uint64_t serial, uint64_t address)
@@ -479,9 +468,9 @@ struct code_place unwinder__place(const struct unwinder *unwinder, uint64_t seri
 	if (!mapping || !mapping->file)
 		return place;
 	place.file = mapping->file;
-	place.address = address - mapping->bias;
-	place.start = mapping->start - mapping->bias;
-	place.limit = mapping->end - mapping->bias;
+	place.address = address - mapping->entry.bias;
+	place.start = mapping->entry.start - mapping->entry.bias;
+	place.limit = mapping->entry.end - mapping->entry.bias;
 	place.offset = mapping->offset;
 	return place;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What BPF needs to walk the native frames of processes: the rows of the files that they map, and
- * where they map them.  And what their addresses mean, to name these frames.
+ * Provides what BPF needs to walk the native frames of processes: the rows of the files that they
+ * map, and where they map them.  Tells what their addresses are, to name these frames.
  */
 #ifndef PYBPFPROF_UNWINDER_H
 #define PYBPFPROF_UNWINDER_H
@@ -11,59 +11,59 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "unwind/code_file.h"
+#include "unwind/code_files.h"
 
-/* Descriptors of BPF's maps; the program's. */
+/* Descriptors of BPF's maps; the caller owns them. */
 struct unwinder_maps {
 	int chunks, files, rules, tables;
 };
 
 struct unwinder;
 
-/* With at most MEMORY bytes of rows and tables in the kernel, and about as many of names here. Free
+/* MEMORY bounds the bytes of rows and tables in the kernel, and about those of names here.  Free
  * with unwinder__free, NULL too. */
 struct unwinder *unwinder__new(const struct unwinder_maps *maps, uint64_t memory);
 void unwinder__free(struct unwinder *unwinder);
 
-/* No sample is taken any more: gives back what BPF used.  Names stay.  Of NULL there is nothing. */
+/* Gives back BPF's memory after the last sample.  Names stay.  UNWINDER may be NULL. */
 void unwinder__stop(struct unwinder *unwinder);
 
-/* Has read what process PID maps, which BPF knows by SERIAL; its Python has data at PYTHON.  If
- * process PARENT is known, which forked it, it maps the same.  It is read but once, unless
- * something is lacking; WHOLE: the rows of all its files are made, else those of the interpreter's
- * and of the C library.  All that is done by unwinder__work. */
+/* Adds process PID, which BPF knows by SERIAL; its Python has data at PYTHON.  If the process
+ * PARENT, which forked it, is known, it maps the same.  Otherwise unwinder__work reads what it
+ * maps, once, and again if samples lack something.  WHOLE: the rows of all its files are made,
+ * otherwise those of the interpreter and the C library. */
 void unwinder__add(struct unwinder *unwinder, uint64_t serial, pid_t pid, uint64_t python,
 		   uint64_t parent, bool whole);
 
-/* A sample of the process met no rows at ADDRESS; UNWIND_ANY_ADDRESS: nor anything of what it maps.
- */
+/* A sample of the process found no rows at ADDRESS; UNWIND_ANY_ADDRESS: no mappings either. */
 void unwinder__want(struct unwinder *unwinder, uint64_t serial, uint64_t address);
 
-/* The process has ended: nothing of it is read any more.  And no sample of it can come any more. */
+/* end: the process has ended; it is not read any more.  forget: no sample of it can come any more.
+ */
 void unwinder__end(struct unwinder *unwinder, uint64_t serial);
 void unwinder__forget(struct unwinder *unwinder, uint64_t serial);
 
-/* Makes some of what is lacking, for a few milliseconds: NOW is now_ns().  What a process maps
- * is read again once a second at most.  Returns when more is to be done: INT64_MAX for nothing,
- * also where UNWINDER is NULL. */
+/* Reads mappings and makes rows that are lacking, for a few milliseconds.  NOW is now_ns().  Reads
+ * the mappings of a process once per second at most.  Returns when there is more to do; INT64_MAX:
+ * never, also if UNWINDER is NULL. */
 int64_t unwinder__work(struct unwinder *unwinder, int64_t now);
 
-/* Bytes of its tables that are in use; of NULL, and once it has stopped, 0. */
+/* Bytes of BPF's memory in use; 0 if UNWINDER is NULL or stopped. */
 uint64_t unwinder__bytes(const struct unwinder *unwinder);
 
-/* The name that the process gave its code at ADDRESS, which no file is behind: perf_maps__name. */
+/* The name that the process gave to code at ADDRESS, where it maps no file; as perf_maps__name. */
 const char *unwinder__jit_name(struct unwinder *unwinder, uint64_t serial, uint64_t address);
 
-/* Whether such code has names that had none when it was named; of NULL it has not. */
+/* Whether such code has got names that it lacked before.  UNWINDER may be NULL. */
 bool unwinder__have_names(struct unwinder *unwinder);
 
-/* What an address of a process is. */
+/* What is at an address of a process. */
 struct code_place {
-	struct code_file *file; /* NULL: code that was made at run time, or memory not known */
+	struct code_file *file; /* NULL: code that was made at run time, or unknown memory */
 	bool is_mapped;
-	uint64_t address;	       /* in the file */
-	uint64_t start, limit, offset; /* the mapping: from START to LIMIT in the file's addresses
-					* is what the file has at OFFSET */
+	uint64_t address;      /* in the file */
+	uint64_t start, limit; /* the mapping, in the file's addresses */
+	uint64_t offset;       /* of START in the file */
 };
 
 struct code_place unwinder__place(const struct unwinder *unwinder, uint64_t serial,
