@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * kallsyms gives no sizes: a symbol reaches to the next one.  Data symbols and end marks are kept,
- * without their names: they end the last function of the kernel or of a module.
+ * kallsyms has no sizes: a symbol extends to the next one.  Data symbols and end marks are kept
+ * without their names, because they end the last function of the kernel or of a module.
  */
 #include <stdbool.h>
 #include <stdio.h>
@@ -15,16 +15,17 @@
 #define UNKNOWN_TEXT "[kernel]"
 #define SUFFIX	     "_[k]"
 
-/* Beyond the kernel's own KSYM_NAME_LEN. */
+/* More than the kernel's KSYM_NAME_LEN. */
 #define NAME_BYTES 1024
 
-/* A symbol reaches no further than that: what lies behind a section's end is none's. */
+/* No symbol is longer: memory behind the end of a section belongs to none. */
 #define SYMBOL_BYTES_MAX (1024 * 1024)
 
+#define NO_CODE SIZE_MAX
+
 struct symbol {
-	uint64_t address; /* first: they are looked up by it */
-	size_t name;	  /* where it begins in NAMES; 0 for what is no code */
-	bool is_code;
+	uint64_t address; /* first, for look-ups */
+	size_t name;	  /* its offset in NAMES, or NO_CODE */
 };
 
 struct kernel_symbols {
@@ -47,31 +48,26 @@ static size_t add_name(struct kernel_symbols *symbols, const char *name)
 static void add_symbol(struct kernel_symbols *symbols, uint64_t address, char kind,
 		       const char *name)
 {
-	bool is_code = strchr("tTwW", kind);
-
 	symbols->all =
 		xgrow(symbols->all, &symbols->capacity, symbols->count + 1, sizeof(*symbols->all));
 	symbols->all[symbols->count++] = (struct symbol){
 		.address = address,
-		.name = is_code ? add_name(symbols, name) : 0,
-		.is_code = is_code,
+		.name = strchr("tTwW", kind) ? add_name(symbols, name) : NO_CODE,
 	};
 }
 
-/* Of several at one address the code comes last, and the one that was listed first of it. */
+/* By address.  Of one address the code comes last, and of that the symbol that was listed first. */
 static int compare(const void *left, const void *right)
 {
 	const struct symbol *a = left, *b = right;
 
 	if (a->address != b->address)
 		return a->address < b->address ? -1 : 1;
-	if (a->is_code != b->is_code)
-		return a->is_code ? 1 : -1;
 	return (a->name < b->name) - (a->name > b->name);
 }
 
-/* A line: "ffffffff81000000 T _text" or "ffffffffc0000000 t init [module]".  An address of 0 is
- * none, or hidden. */
+/* A line: "ffffffff81000000 T _text" or "ffffffffc0000000 t init [module]".  Address 0: the line is
+ * invalid, or its address is hidden. */
 struct line {
 	char text[NAME_BYTES + 64];
 	uint64_t address;
@@ -136,20 +132,14 @@ void kernel_symbols__free(struct kernel_symbols *symbols)
 	free(symbols);
 }
 
-/* The last symbol at ADDRESS or before; NULL: there is none. */
-static const struct symbol *find(const struct kernel_symbols *symbols, uint64_t address)
-{
-	size_t count =
-		sorted__count_up_to(symbols->all, symbols->count, sizeof(*symbols->all), address);
-
-	return count ? &symbols->all[count - 1] : NULL;
-}
-
 char *kernel_symbols__name(const struct kernel_symbols *symbols, uint64_t address)
 {
-	const struct symbol *symbol = symbols ? find(symbols, address) : NULL;
+	size_t count = symbols ? sorted__count_up_to(symbols->all, symbols->count,
+						     sizeof(*symbols->all), address)
+			       : 0;
+	const struct symbol *symbol = count ? &symbols->all[count - 1] : NULL;
 
-	if (!symbol || !symbol->is_code || address - symbol->address > SYMBOL_BYTES_MAX)
+	if (!symbol || symbol->name == NO_CODE || address - symbol->address > SYMBOL_BYTES_MAX)
 		return xstrdup(UNKNOWN_TEXT);
 	return xasprintf("%s" SUFFIX, symbols->names + symbol->name);
 }

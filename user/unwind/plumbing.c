@@ -1,18 +1,23 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The names are those of CPython 2.7 to 3.15. */
+/* The names are those of CPython 2.7 to 3.15.  "*" stands for any bytes, or none. */
 #include <stddef.h>
 #include <string.h>
 
 #include "unwind/plumbing.h"
 #include "unwind/symbols.h"
 
-/* "*" stands for any bytes, also none. */
+/* Not plumbing, although a pattern matches. */
 static const char *const exceptions[] = {
 	"*_Calloc",
 	"*_MiCalloc",
 	"*_dealloc",
 	"*_traverse",
 };
+
+static const char *const eval_loops[] = { "_PyEval_EvalFrameDefault", "PyEval_EvalFrameEx" };
+
+static const char *const stack_bases[] = { "_ZN8greenlet12UserGreenlet13g_initialstubEPv",
+					   "g_initialstub" };
 
 static const char *const patterns[] = {
 	/* The eval loop and what enters it. */
@@ -48,7 +53,7 @@ static const char *const patterns[] = {
 	"instancemethod_call",
 	"type_call",
 
-	/* Special methods written in Python, and C's called as such. */
+	/* Special methods written in Python, and those of C called from Python. */
 	"slot_tp_*",
 	"slot_nb_*",
 	"slot_sq_*",
@@ -95,7 +100,7 @@ static const char *const patterns[] = {
 	"run_mod",
 	"run_eval_code_obj",
 
-	/* And of a thread. */
+	/* The start of a thread. */
 	"clone",
 	"clone3",
 	"__clone*",
@@ -105,7 +110,7 @@ static const char *const patterns[] = {
 	"thread_run",
 };
 
-/* Whether the LENGTH bytes at NAME are as PATTERN says. */
+/* Whether the LENGTH bytes at NAME match PATTERN. */
 static bool matches(const char *pattern, const char *name, size_t length)
 {
 	const char *end = name + length, *rest = NULL, *next = NULL;
@@ -131,39 +136,29 @@ static bool matches(const char *pattern, const char *name, size_t length)
 	return !*pattern;
 }
 
-static bool matches_one(const char *const *list, size_t count, const char *name, size_t length)
+/* Whether NAME matches one of COUNT patterns. */
+static bool is_one_of(const char *const *all, size_t count, const char *name)
 {
+	size_t length = symbols__base_length(name);
+
 	for (size_t i = 0; i < count; i++)
-		if ((list[i][0] == name[0] || list[i][0] == '*') && matches(list[i], name, length))
+		if ((all[i][0] == name[0] || all[i][0] == '*') && matches(all[i], name, length))
 			return true;
 	return false;
 }
 
 bool plumbing__is_name(const char *name)
 {
-	size_t length = symbols__base_length(name);
-
-	return matches_one(patterns, sizeof(patterns) / sizeof(patterns[0]), name, length) &&
-	       !matches_one(exceptions, sizeof(exceptions) / sizeof(exceptions[0]), name, length);
-}
-
-static bool is_same(const char *name, size_t length, const char *other)
-{
-	return length == strlen(other) && memcmp(name, other, length) == 0;
+	return is_one_of(patterns, sizeof(patterns) / sizeof(patterns[0]), name) &&
+	       !is_one_of(exceptions, sizeof(exceptions) / sizeof(exceptions[0]), name);
 }
 
 bool plumbing__is_eval_loop(const char *name)
 {
-	size_t length = symbols__base_length(name);
-
-	return is_same(name, length, "_PyEval_EvalFrameDefault") ||
-	       is_same(name, length, "PyEval_EvalFrameEx");
+	return is_one_of(eval_loops, sizeof(eval_loops) / sizeof(eval_loops[0]), name);
 }
 
 bool plumbing__is_stack_base(const char *name)
 {
-	size_t length = symbols__base_length(name);
-
-	return is_same(name, length, "_ZN8greenlet12UserGreenlet13g_initialstubEPv") ||
-	       is_same(name, length, "g_initialstub");
+	return is_one_of(stack_bases, sizeof(stack_bases) / sizeof(stack_bases[0]), name);
 }

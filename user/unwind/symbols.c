@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * A symbol of size 0, which assembler code may have, is ignored: where its function ends is not
- * known.  No name is better than a wrong one.
+ * A symbol of size 0, as in assembler code, is ignored: the end of its function is unknown.  No
+ * name is better than a wrong one.
  */
 #include <ctype.h>
 #include <stdlib.h>
@@ -13,26 +13,26 @@
 #include "reading/deputy.h"
 #include "unwind/symbols.h"
 
-/* Functions may overlap.  A look-up passes over at most this many that begin nearer to the address.
- */
+/* Functions may overlap.  A look-up skips at most this number of functions that begin closer to the
+ * address. */
 #define NESTED_MAX 16
 
 struct function {
-	uint64_t start;	     /* first: they are looked up by it */
-	uint32_t size, name; /* where the name begins in NAMES */
+	uint64_t start;	     /* first, for look-ups */
+	uint32_t size, name; /* offset of the name in NAMES */
 };
 
 struct symbols {
-	struct function *functions; /* by start */
+	struct function *functions; /* by address */
 	size_t count;
 	char *names;
-	uint64_t bytes; /* of all */
+	size_t names_bytes;
 };
 
-/* A function as the file names it, perhaps not the only one at its address. */
+/* A symbol of a function.  Several may have the same address. */
 struct candidate {
 	uint64_t start;
-	uint32_t size, name; /* where the name begins in the file's strings */
+	uint32_t size, name; /* offset of the name in the file's strings */
 	uint32_t index;
 	uint16_t length;
 	uint8_t rank;
@@ -43,7 +43,7 @@ struct selection {
 	uint64_t strings_bytes;
 	struct candidate *candidates;
 	size_t count, capacity;
-	uint64_t bytes, bytes_max; /* of names that were looked at */
+	uint64_t bytes, bytes_max; /* of the names of all symbols */
 };
 
 static bool is_function(const Elf64_Sym *symbol)
@@ -67,8 +67,8 @@ static uint8_t rank_of(const Elf64_Sym *symbol)
 	}
 }
 
-/* The length of the name at OFFSET without its version; 0 if there is none.  Many symbols of a
- * hostile file may share a long name, so the bytes of all are counted. */
+/* The length of the name at OFFSET without its version; 0 if there is none.  Counts its bytes,
+ * because many symbols of a hostile file may share a long name. */
 static size_t name_length(struct selection *selection, uint32_t offset)
 {
 	const char *name = selection->strings + offset, *version;
@@ -107,7 +107,7 @@ static void collect(struct selection *selection, const Elf64_Sym *entries, size_
 	}
 }
 
-/* By address, and the best name for each first. */
+/* By address; of one address the best name first. */
 static int compare(const void *left, const void *right)
 {
 	const struct candidate *a = left, *b = right;
@@ -121,41 +121,29 @@ static int compare(const void *left, const void *right)
 	return (a->index > b->index) - (a->index < b->index);
 }
 
-/* Leaves the first candidate at each address; returns the size of their names. */
-static size_t drop_aliases(struct selection *selection)
-{
-	struct candidate *all = selection->candidates;
-	size_t kept = 0, bytes = 0;
-
-	for (size_t i = 0; i < selection->count; i++) {
-		if (kept && all[kept - 1].start == all[i].start)
-			continue;
-		all[kept++] = all[i];
-		bytes += all[i].length + 1;
-	}
-	selection->count = kept;
-	return bytes;
-}
-
+/* Takes the best name for each address. */
 static struct symbols *make(struct selection *selection)
 {
 	struct symbols *symbols = xcalloc(1, sizeof(*symbols));
-	size_t used = 0, bytes;
+	struct candidate *all = selection->candidates;
 
-	qsort(selection->candidates, selection->count, sizeof(*selection->candidates), compare);
-	bytes = drop_aliases(selection);
-	symbols->names = xmalloc(bytes);
-	symbols->count = selection->count;
-	symbols->bytes = sizeof(*symbols) + bytes + symbols->count * sizeof(*symbols->functions);
-	symbols->functions = xreallocarray(NULL, symbols->count, sizeof(*symbols->functions));
-	for (size_t i = 0; i < symbols->count; i++) {
-		const struct candidate *from = &selection->candidates[i];
+	qsort(all, selection->count, sizeof(*all), compare);
+	symbols->names = xmalloc(selection->bytes);
+	symbols->functions = xreallocarray(NULL, selection->count, sizeof(*symbols->functions));
+	for (size_t i = 0; i < selection->count; i++) {
+		char *name = symbols->names + symbols->names_bytes;
 
-		symbols->functions[i] = (struct function){ from->start, from->size, used };
-		memcpy(symbols->names + used, selection->strings + from->name, from->length);
-		used += from->length;
-		symbols->names[used++] = '\0';
+		if (i && all[i - 1].start == all[i].start)
+			continue;
+		symbols->functions[symbols->count++] =
+			(struct function){ all[i].start, all[i].size, symbols->names_bytes };
+		memcpy(name, selection->strings + all[i].name, all[i].length);
+		name[all[i].length] = '\0';
+		symbols->names_bytes += all[i].length + 1;
 	}
+	symbols->names = xreallocarray(symbols->names, symbols->names_bytes, 1);
+	symbols->functions =
+		xreallocarray(symbols->functions, symbols->count, sizeof(*symbols->functions));
 	return symbols;
 }
 
@@ -214,7 +202,9 @@ void symbols__free(struct symbols *symbols)
 
 uint64_t symbols__bytes(const struct symbols *symbols)
 {
-	return symbols ? symbols->bytes : 0;
+	return symbols ? sizeof(*symbols) + symbols->names_bytes +
+				 symbols->count * sizeof(*symbols->functions)
+		       : 0;
 }
 
 size_t symbols__count(const struct symbols *symbols)
@@ -248,7 +238,7 @@ const char *symbols__name(const struct symbols *symbols, uint64_t address, uint6
 	return NULL;
 }
 
-/* Whether NAME ends in ".WORD" or ".WORD.NUMBER", and where. */
+/* Whether NAME ends in ".WORD" or ".WORD.NUMBER"; *AT is the length before that. */
 static bool ends_in_suffix(const char *name, size_t length, size_t *at)
 {
 	static const char *const words[] = { "cold",	 "part", "constprop", "isra",

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The functions that the symbol table of an ELF file names. */
+/* The functions in the symbol table of an ELF file. */
 #ifndef PYBPFPROF_SYMBOLS_H
 #define PYBPFPROF_SYMBOLS_H
 
@@ -8,46 +8,45 @@
 
 #include "elf/elf_image.h"
 
-/* A longer name is not taken from a file. */
+/* Symbols with longer names are ignored. */
 #define SYMBOLS_NAME_BYTES_MAX 4096
 
 struct symbols;
 
-/* Reads the functions of .symtab, or those that the file exports if .symtab has none.  IMAGE may be
- * closed afterwards.  NULL: no functions, a table that cannot be read or has, with its names, more
- * than BYTES_MAX bytes, or a file for another machine.  A read beyond IMAGE's budget sets its
- * `exceeded`.  The caller frees with symbols__free. */
+/* Reads the functions of .symtab, or the exported ones if .symtab has none.  IMAGE may be closed
+ * afterwards.  NULL: there are no functions, the table cannot be read, it has more than BYTES_MAX
+ * bytes with its names, or the file is for another machine.  A read beyond IMAGE's budget sets its
+ * `exceeded`.  Free with symbols__free. */
 struct symbols *symbols__read(struct elf_image *image, uint64_t bytes_max);
 
-/* SYMBOLS may be NULL. */
+/* In this and the functions below, SYMBOLS may be NULL, unless an index is given. */
 void symbols__free(struct symbols *symbols);
 
-/* The memory that they take, in bytes.  SYMBOLS may be NULL. */
+/* Bytes of memory in use. */
 uint64_t symbols__bytes(const struct symbols *symbols);
 
-/* How many functions there are; at most one begins at an address.  SYMBOLS may be NULL. */
+/* The number of functions; at most one begins at an address. */
 size_t symbols__count(const struct symbols *symbols);
 
-/* The name of the function INDEX in the order of addresses, from 0.  *START is the address that the
- * file gives it, *SIZE its length in bytes.  The name is as the compiler wrote it, without a
- * version, and lives as long as SYMBOLS. */
+/* The name of function INDEX in the order of addresses, from 0.  *START is its address in the file,
+ * *SIZE its length in bytes.  The name is the compiler's, without a version, and lives as long as
+ * SYMBOLS. */
 const char *symbols__at(const struct symbols *symbols, size_t index, uint64_t *start,
 			uint64_t *size);
 
-/* The same for the function that ADDRESS lies in: the innermost one if functions overlap.  NULL if
- * there is none.  SYMBOLS may be NULL. */
+/* The same for the function that contains ADDRESS, the innermost one if functions overlap.  NULL:
+ * there is none. */
 const char *symbols__name(const struct symbols *symbols, uint64_t address, uint64_t *start,
 			  uint64_t *size);
 
-/* The length of NAME without the suffixes of the compiler's copies and parts of a function, such as
+/* The length of NAME without the suffixes of a compiler's copies and parts of a function, such as
  * ".constprop.0" and ".cold". */
 size_t symbols__base_length(const char *name);
 
-/* The text to show for NAME, without suffixes as above: a C++ name becomes
- * "std::vector::push_back", without parameters and arguments of templates, and a Rust name loses
- * its hash.  Rust's newer names
- * (_R...) and what cannot be demangled stay as they are.  At most SYMBOLS_NAME_BYTES_MAX bytes, any
- * but NUL; valid UTF-8 if NAME is.  The caller frees. */
+/* The text that is shown for NAME, without suffixes as above: a C++ name becomes
+ * "std::vector::push_back", without parameters and template arguments; a Rust name loses its hash.
+ * Rust's newer names (_R...) and unknown ones stay as they are.  At most SYMBOLS_NAME_BYTES_MAX
+ * bytes, any but NUL; valid UTF-8 if NAME is.  The caller frees. */
 char *symbols__demangle(const char *name);
 
 #endif
