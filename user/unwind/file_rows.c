@@ -7,14 +7,14 @@
 #include "unwind/file_rows.h"
 #include "unwind/plumbing.h"
 
-/* From ADDRESS on, rows have these MARKS. */
+/* Rows from ADDRESS on have these MARKS. */
 struct marked {
 	uint64_t address;
 	uint32_t marks;
 };
 
-/* From 3.6 on PyEval_EvalFrameEx only calls the eval loop, in the few builds in which it is a frame
- * at all. */
+/* From 3.6 on, PyEval_EvalFrameEx only calls the eval loop.  In most builds it has no frame then.
+ */
 static bool has_eval_loop_of_3_6(const struct symbols *symbols)
 {
 	uint64_t start, size;
@@ -33,7 +33,7 @@ static uint32_t marks_of(const char *name, bool of_3_6)
 	       (plumbing__is_eval_loop(name) && !is_wrapper ? ROW_EVAL_LOOP : 0);
 }
 
-/* The places where marks change; the caller frees. */
+/* The addresses where marks change.  The caller frees. */
 static struct marked *list_marks(const struct symbols *symbols, bool of_greenlet, size_t *count)
 {
 	size_t functions = symbols__count(symbols), at = 1;
@@ -48,7 +48,7 @@ static struct marked *list_marks(const struct symbols *symbols, bool of_greenlet
 		const char *name = symbols__at(symbols, i, &start, &size);
 		uint32_t base = plumbing__is_stack_base(name) ? ROW_STACK_BASE : 0;
 
-		/* Of functions that overlap the first one counts. */
+		/* Of overlapping functions the first one counts. */
 		if (start < end)
 			continue;
 		if (list[at - 1].address == start && at > 1)
@@ -69,7 +69,7 @@ void file_rows__mark(struct cfi_rows *rows, const struct symbols *symbols, bool 
 
 	for (size_t i = 0; i < rows->count; i++) {
 		uint64_t address = rows->all[i].address;
-		/* The last one is of no code: what is named behind it makes no pages. */
+		/* The last row is of no code: symbols behind it must not add pages. */
 		uint64_t end = i + 1 < rows->count ? rows->all[i + 1].address : address + 1;
 
 		while (marked + 1 < mark_count && list[marked + 1].address <= address)
@@ -98,12 +98,11 @@ static uint64_t page_of(uint64_t address)
 	return address / UNWIND_TEXT_PAGE;
 }
 
-/* What is being put into chunks. */
 struct placing {
 	struct chunks *chunks;
-	uint32_t first; /* word of the row before the first */
-	uint32_t count; /* words that are used */
-	uint32_t last;	/* the word that holds so far */
+	uint32_t first; /* the number of the first word */
+	uint32_t count; /* words so far */
+	uint32_t last;	/* the last one of them */
 };
 
 static void put(struct placing *placing, uint32_t word)
@@ -114,8 +113,9 @@ static void put(struct placing *placing, uint32_t word)
 	*place = placing->last = word;
 }
 
-/* The rows of one page, and the one before them, are looked up in one chunk: where they would not
- * fit into this one, they begin in the next. */
+/* Begins a page with this number of ROWS.  They and the row before them must lie in one chunk.  If
+ * they do not fit into this one, it is filled up, and a copy of the row before them begins the
+ * next. */
 static void begin_page(struct placing *placing, size_t rows)
 {
 	uint32_t last = placing->last;
@@ -128,7 +128,7 @@ static void begin_page(struct placing *placing, size_t rows)
 	put(placing, last);
 }
 
-/* How many rows from row I on begin in the same page. */
+/* The number of rows from row I on in the same page. */
 static size_t rows_of_page(const struct cfi_rows *rows, size_t i)
 {
 	size_t end = i;
@@ -139,7 +139,7 @@ static size_t rows_of_page(const struct cfi_rows *rows, size_t i)
 	return end - i;
 }
 
-/* Room for rows and what begin_page adds at most. */
+/* Words for the rows, with the most that begin_page can add. */
 static uint64_t words_for(const struct cfi_rows *rows)
 {
 	uint64_t words = rows->count + 1;
@@ -158,7 +158,7 @@ int file_rows__store(struct chunks *chunks, const struct cfi_rows *rows, struct 
 		return -ENOENT;
 	first_page = page_of(rows->all[0].address);
 	pages = page_of(rows->all[rows->count - 1].address) - first_page + 1;
-	/* A file with few functions may spread them over gigabytes. */
+	/* A few functions may be spread over gigabytes. */
 	if (words >= DIRECTORY_FIRST_LIMIT ||
 	    pages + words > chunks__limit(chunks) / 2 / sizeof(uint32_t))
 		return -E2BIG;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The rows of one file, as BPF looks them up. */
+/* The rows of a file, in the form in which BPF looks them up. */
 #ifndef PYBPFPROF_FILE_ROWS_H
 #define PYBPFPROF_FILE_ROWS_H
 
@@ -10,13 +10,13 @@
 #include "unwind/chunks.h"
 #include "unwind/symbols.h"
 
-/* Marks ROWS by the functions that SYMBOLS name.  Those of an interpreter, or of the C library:
- * ROW_PLUMBING and ROW_EVAL_LOOP; a function that has no name counts as plumbing.  Those of the
- * greenlet module, OF_GREENLET: ROW_STACK_BASE.  SYMBOLS may be NULL. */
+/* Marks the ROWS of functions by their names in SYMBOLS, which may be NULL.  In an interpreter or
+ * the C library: ROW_PLUMBING and ROW_EVAL_LOOP; unnamed functions count as plumbing.  OF_GREENLET,
+ * in the greenlet module: ROW_STACK_BASE. */
 void file_rows__mark(struct cfi_rows *rows, const struct symbols *symbols, bool of_greenlet);
 
-/* Puts ROWS into CHUNKS, and where they are into FILE, but for its rules.  0, -E2BIG for a file
- * that would take more than half of all room, or as chunks__take. */
+/* Stores ROWS in CHUNKS, and their place in FILE, except `rules`.  0, -ENOENT if there are no rows,
+ * -E2BIG if they need more than half of all room, or as chunks__take. */
 int file_rows__store(struct chunks *chunks, const struct cfi_rows *rows, struct unwind_file *file);
 
 #endif

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Ranges of addresses that do not overlap, in order.  New lines are first made such ranges among
- * themselves, half by half as in a merge sort, and are then laid over those that are there.  So a
- * line costs the same whatever addresses a program writes.
+ * A map is a sorted list of ranges that do not overlap.  New lines are first turned into such a
+ * list, half by half as in a merge sort, which is then laid over the old one.  So a line costs the
+ * same for any addresses that a program writes.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -11,13 +11,13 @@
 #include "base/xalloc.h"
 #include "unwind/perf_map.h"
 
-/* Lines that are taken at a time. */
+/* Lines that are taken at the same time. */
 #define LINES_MAX 65536
 
 struct range {
-	uint64_t start; /* first: they are looked up by it */
+	uint64_t start; /* first, for look-ups */
 	uint64_t end;
-	size_t name; /* where it begins in NAMES */
+	size_t name; /* its offset in NAMES */
 };
 
 struct perf_map {
@@ -25,7 +25,7 @@ struct perf_map {
 	size_t count;
 	char *names;
 	size_t names_bytes, names_capacity;
-	bool skips; /* the rest of a line that is too long */
+	bool skips; /* the next bytes belong to a line that is too long */
 };
 
 struct perf_map *perf_map__new(void)
@@ -42,8 +42,8 @@ void perf_map__free(struct perf_map *map)
 	free(map);
 }
 
-/* Lays the NEWER ranges over the OLDER ones.  INTO has room for all of these, and for one more for
- * each newer one, which may cut an older one in two.  How many there are. */
+/* Lays the NEWER ranges over the OLDER ones.  Returns the number of ranges in INTO, which has room
+ * for all of both, and for one more per newer range: it may cut an older one in two. */
 static size_t overlay(const struct range *older, size_t older_count, const struct range *newer,
 		      size_t newer_count, struct range *into)
 {
@@ -74,9 +74,9 @@ static size_t overlay(const struct range *older, size_t older_count, const struc
 	return count;
 }
 
-/* Turns COUNT lines into ranges that do not overlap, and returns how many.  The lines stand at
- * every other place of LINES: there may be twice as many ranges, which stand side by side.  SPARE
- * is as large as LINES. */
+/* Turns COUNT lines into ranges that do not overlap.  Returns the number of ranges, up to twice
+ * COUNT: so line I is LINES[2 * I], and the ranges fill LINES from its start.  SPARE is as large as
+ * LINES. */
 static size_t settle(struct range *lines, size_t count, struct range *spare)
 {
 	size_t half = count / 2, older, newer;
@@ -102,7 +102,8 @@ static void add(struct perf_map *map, struct range *lines, size_t count)
 	map->ranges = xreallocarray(all, map->count, sizeof(*all));
 }
 
-/* A hexadecimal number of 64 bits and the blanks behind it, as far as END; NULL: there is none. */
+/* Reads a hexadecimal number of 64 bits.  Returns what follows the blanks behind it; NULL if there
+ * is no number or no blank before END. */
 static const char *parse_number(const char *at, const char *end, uint64_t *number)
 {
 	static const char digits[] = "0123456789abcdef";
@@ -126,7 +127,7 @@ static const char *parse_number(const char *at, const char *end, uint64_t *numbe
 	return at;
 }
 
-/* Whether the line from AT to END is one of a function: RANGE, whose name is kept. */
+/* Reads the line from AT to END into RANGE, and stores the name.  False if the line is invalid. */
 static bool parse_line(struct perf_map *map, const char *at, const char *end, struct range *range)
 {
 	uint64_t size;

@@ -14,52 +14,51 @@
 #include "unwind/perf_map.h"
 #include "unwind/perf_maps.h"
 
-/* No more is read of a file, nor of all that a process puts in its place: names go into a profile,
- * and stay there. */
+/* Bytes that are read of one file, and of all files of a process that replace one another.  Names
+ * go into a profile and stay there. */
 #define FILE_BYTES_MAX	  (64 * 1024 * 1024)
 #define PROCESS_BYTES_MAX (256 * 1024 * 1024)
 
-/* Above this, maps with more than their share of the memory are not read on. */
+/* Above this, maps that use more than an equal share of the memory are not read on. */
 #define ALL_BYTES_MAX (128 * 1024 * 1024)
 
-/* What is read at a time, for others wait for that. */
+/* Bytes that are read at a time, because all else waits. */
 #define READ_BYTES (2 * 1024 * 1024)
 
-/* How often a file is read on at most, unless it has more than one reading takes; and the part of
- * the time that all of them may take. */
+/* The time before a file is read on, unless one reading was not enough; and the part of the time
+ * that all readings may take: 1 / TIME_PART. */
 #define AGAIN_NS  1000000000LL
 #define TIME_PART 20
 
-/* How often names that are lacking are looked for at least: each time that there is nothing new,
- * half as often. */
+/* The longest time between two looks for lacking names.  It doubles when a file has nothing new. */
 #define LOOK_MAX_NS (32 * AGAIN_NS)
 
-/* How often stacks are defined anew at most. */
+/* The shortest time before stacks are defined again. */
 #define NEWS_NS (4 * 1000000000LL)
 
-/* One look for lacking names reads no more files after that time. */
+/* A look for lacking names begins no other file after this time. */
 #define TURN_NS (10 * 1000000LL)
 
-/* Addresses that are noted as lacking a name, the last ones. */
+/* The last addresses that lacked a name. */
 #define LACKING_MAX 64
 
-/* How many bytes before its end tell that a file was only written on. */
+/* The last bytes that were read tell whether a file was only appended to. */
 #define MARK_BYTES 64
 
 struct process_map {
 	uint64_t serial; /* key */
 	pid_t pid;	 /* 0: it has ended */
 	struct perf_map *map;
-	uint64_t device, inode, offset; /* of the file, and where it is read on */
-	char mark[MARK_BYTES];		/* what is before that */
+	uint64_t device, inode, offset; /* of the file; the first byte that was not read */
+	char mark[MARK_BYTES];		/* the bytes before that */
 	size_t mark_bytes;
-	size_t bytes;	 /* of memory that the map takes */
-	uint64_t budget; /* bytes that may still be taken from its files */
+	size_t bytes;	 /* of memory that the map uses */
+	uint64_t budget; /* bytes that may still be read of its files */
 	bool has_more;
-	int64_t again_ns; /* it is not read on before */
+	int64_t again_ns; /* when it may be read on */
 	uint64_t lacking[LACKING_MAX];
-	size_t lacking_count;	  /* that were noted */
-	int64_t look_ns, wait_ns; /* when they are looked for, and how long that was */
+	size_t lacking_count;	  /* of all that were noted */
+	int64_t look_ns, wait_ns; /* when to look for them; the last wait */
 	UT_hash_handle hh;
 };
 
@@ -67,7 +66,7 @@ struct perf_maps {
 	struct process_map *processes;
 	size_t bytes;
 	bool has_news, has_warned;
-	int64_t news_ns; /* not before */
+	int64_t news_ns; /* when stacks may be defined again */
 };
 
 struct perf_maps *perf_maps__new(void)
@@ -133,7 +132,7 @@ static int open_map(pid_t pid)
 	return fd;
 }
 
-/* Whether FD is the file that was read before, which was only written on. */
+/* Whether FD is the file that was read before, and was only appended to. */
 static bool goes_on(const struct process_map *process, int fd, const struct file_identity *identity)
 {
 	char mark[MARK_BYTES];
@@ -145,7 +144,7 @@ static bool goes_on(const struct process_map *process, int fd, const struct file
 	       memcmp(mark, process->mark, process->mark_bytes) == 0;
 }
 
-/* The map has TAKEN the first bytes of BYTES: the file is read on behind them. */
+/* Continues behind the first TAKEN of BYTES. */
 static void go_on(struct process_map *process, const char *bytes, size_t taken)
 {
 	if (!taken)
@@ -170,7 +169,7 @@ static void warn(struct perf_maps *maps)
 	maps->has_warned = true;
 }
 
-/* How much of a file of SIZE bytes is to be read now. */
+/* The number of bytes to read now of a file of SIZE bytes. */
 static size_t length_of(struct perf_maps *maps, const struct process_map *process, uint64_t size)
 {
 	uint64_t left = (size < FILE_BYTES_MAX ? size : FILE_BYTES_MAX) - process->offset;
@@ -207,7 +206,7 @@ static void read_file(struct perf_maps *maps, struct process_map *process, int f
 	go_on(process, bytes, taken);
 	free(bytes);
 	account(maps, process);
-	/* What is shorter may be a line that is not finished. */
+	/* Fewer bytes may be an unfinished line. */
 	process->has_more = taken && length_of(maps, process, identity.size) >= PERF_MAP_LINE_BYTES;
 }
 
@@ -226,7 +225,8 @@ static void note_lacking(struct process_map *process, uint64_t address)
 	process->wait_ns = AGAIN_NS;
 }
 
-/* Whether a name has come that was lacking.  Others are noted again, as stacks are defined anew. */
+/* Whether a lacking name has appeared.  The others are noted again when stacks are defined again.
+ */
 static bool find_lacking(struct process_map *process)
 {
 	for (size_t i = 0; i < count_lacking(process); i++)
@@ -237,7 +237,7 @@ static bool find_lacking(struct process_map *process)
 	return false;
 }
 
-/* Reads on, if that is due. */
+/* Reads on if it is time. */
 static void read_on(struct perf_maps *maps, struct process_map *process, int64_t due_ns)
 {
 	int64_t begin_ns = now_ns(), wait_ns;
@@ -264,7 +264,7 @@ const char *perf_maps__name(struct perf_maps *maps, uint64_t serial, pid_t pid, 
 	struct process_map *process = get(maps, serial, pid);
 	const char *name;
 
-	/* Also where it has a name: there may be a new one. */
+	/* Even if there is a name: it may have been replaced. */
 	read_on(maps, process, now_ns);
 	name = perf_map__name(process->map, address);
 	if (!name)

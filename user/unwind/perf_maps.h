@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The perf maps of all processes: the files /tmp/perf-PID.map that JITs write, each with the
- * number by which the process knows itself, in its own file system.  They are read when a name is
- * wanted, and read on as they grow.
+ * The perf maps of all processes: JITs write files /tmp/perf-PID.map in the process's own file
+ * system, with the PID in its own namespace.  A file is read when a name is needed, and read on as
+ * it grows.
  */
 #ifndef PYBPFPROF_PERF_MAPS_H
 #define PYBPFPROF_PERF_MAPS_H
@@ -17,17 +17,19 @@ struct perf_maps;
 struct perf_maps *perf_maps__new(void);
 void perf_maps__free(struct perf_maps *maps);
 
-/* The name of what process PID, known as SERIAL, has at ADDRESS; any bytes but NUL, its own until
- * the next call.  NULL: its map has none, or is not believed: it is no regular file, or that of
- * another user than the process's and root.  PID 0: the process has ended; what was read counts. */
+/* The name of the code of process PID, known as SERIAL, at ADDRESS: any bytes but NUL, valid until
+ * the next call.  PID 0: the process has ended; names that were read stay.  NULL: its map has none,
+ * or is not trusted, because it is no regular file or belongs to neither the process's user nor
+ * root. */
 const char *perf_maps__name(struct perf_maps *maps, uint64_t serial, pid_t pid, uint64_t address,
 			    int64_t now_ns);
 
-/* Whether a name has come that was wanted before it was there, so that stacks are to be defined
- * anew.  Reads on for that; it does not say so often. */
+/* Whether a name that was lacking has appeared, so that stacks have to be defined again.  Reads on
+ * for that.  True at most every few seconds. */
 bool perf_maps__have_news(struct perf_maps *maps, int64_t now_ns);
 
-/* The process has ended: its file is not read any more.  And nothing of it is to be named. */
+/* end: the process has ended; its file is not read any more.  forget: none of its names is needed.
+ */
 void perf_maps__end(struct perf_maps *maps, uint64_t serial);
 void perf_maps__forget(struct perf_maps *maps, uint64_t serial);
 
