@@ -11,7 +11,7 @@
 #include "offsets.h"
 #include "python/python_image.h"
 #include "python/python_version.h"
-#include "unwind/elf_frames.h"
+#include "unwind/cfi.h"
 #include "unwind/plumbing.h"
 #include "unwind/symbols.h"
 
@@ -47,7 +47,7 @@ static void read_frames(struct elf_image *image)
 {
 	struct cfi_rows rows = { 0 };
 	struct cfi_section section;
-	void *bytes = elf_frames__load(image, &section);
+	void *bytes = cfi__load(image, &section);
 
 	if (bytes)
 		cfi__read(&section, &rows);

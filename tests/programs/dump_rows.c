@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "unwind/elf_frames.h"
+#include "unwind/cfi.h"
 
 #define BUDGET_BYTES (1ULL << 30)
 
@@ -92,7 +92,7 @@ int main(int argc, char **argv)
 	void *bytes = NULL;
 
 	if (image)
-		bytes = elf_frames__load(image, &section);
+		bytes = cfi__load(image, &section);
 	if (bytes)
 		error = cfi__read(&section, &rows);
 	for (size_t i = 0; !error && i < rows.count; i++) {

@@ -13,7 +13,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 
-#include "unwind/elf_frames.h"
+#include "unwind/cfi.h"
 
 static char *own_bytes(size_t *size)
 {
@@ -42,7 +42,7 @@ static struct cfi_rows rows_of(const char *bytes, size_t size, uint64_t budget_b
 	assert_int_equal(write(fd, bytes, size), size);
 	image = elf_image__open(fd, &budget);
 	assert_non_null(image);
-	loaded = elf_frames__load(image, &frames);
+	loaded = cfi__load(image, &frames);
 	if (loaded)
 		assert_int_equal(cfi__read(&frames, &all), 0);
 	free(loaded);

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
+ * A segment of a loaded file, .eh_frame_hdr, says where its .eh_frame begins.  Only section headers
+ * say how long that is, but an entry of length 0 ends it, before the end of its segment.
+ *
  * An .eh_frame is a list of entries.  A CIE has what several functions share.  An FDE describes one
  * function and refers back to its CIE: its instructions say how the rules change from one machine
  * instruction to the next.
@@ -16,6 +19,11 @@
 #include "base/sorted.h"
 #include "base/xalloc.h"
 #include "unwind/cfi_parts.h"
+
+#define HEADER_VERSION 1
+
+/* A version, the encodings of three numbers, and the first number: where .eh_frame is. */
+#define HEADER_BYTES (4 + sizeof(uint64_t))
 
 /* A length of 64 bits follows. */
 #define LENGTH_EXTENDED 0xffffffff
@@ -52,17 +60,41 @@ static const struct cfi_machine *find_machine(uint16_t machine)
 	return NULL;
 }
 
-bool cfi__knows(uint16_t machine)
+/* The address of .eh_frame according to the header at HEADER_ADDRESS; 0 if that does not say. */
+static uint64_t frames_address(const struct elf_image *image, uint64_t header_address)
 {
-	return find_machine(machine);
+	uint8_t bytes[HEADER_BYTES], encoding;
+	struct cursor cursor = cursor__new(bytes, sizeof(bytes), header_address);
+
+	if (!elf_image__initial_bytes(image, header_address, bytes, sizeof(bytes)) ||
+	    cursor__take(&cursor, 1) != HEADER_VERSION)
+		return 0;
+	encoding = cursor__take(&cursor, 1);
+	cursor__take(&cursor, 2);
+	return cursor__take_pointer(&cursor, encoding);
 }
 
-/* The address of CURSOR's next byte. */
-static uint64_t address_of(const struct entries *entries, const struct cursor *cursor)
+void *cfi__load(struct elf_image *image, struct cfi_section *section)
 {
-	const struct cfi_section *section = entries->reader.section;
+	size_t count, size;
+	const Elf64_Phdr *segments = elf_image__segments(image, &count);
+	uint64_t address = 0;
+	void *bytes;
 
-	return section->address + (uint64_t)(cursor->at - section->bytes);
+	if (elf_image__is_narrow(image) || !find_machine(elf_image__machine(image)))
+		return NULL;
+	for (size_t i = 0; i < count && !address; i++)
+		if (segments[i].p_type == PT_GNU_EH_FRAME)
+			address = frames_address(image, segments[i].p_vaddr);
+	if (!address)
+		return NULL;
+	bytes = elf_image__load(image, address, CFI_BYTES_MAX, &size);
+	if (bytes)
+		*section = (struct cfi_section){ .bytes = bytes,
+						 .size = size,
+						 .address = address,
+						 .machine = elf_image__machine(image) };
+	return bytes;
 }
 
 static uint32_t place_of(const struct entries *entries, const uint8_t *at)
@@ -72,8 +104,8 @@ static uint32_t place_of(const struct entries *entries, const uint8_t *at)
 
 /* Reads the data of the letters of AUGMENTATION.  Fails at an unknown letter: the rest is unknown.
  */
-static bool take_augmentation(const struct entries *entries, struct cursor *cursor,
-			      const char *augmentation, struct cfi_shared *shared)
+static bool take_augmentation(struct cursor *cursor, const char *augmentation,
+			      struct cfi_shared *shared)
 {
 	uint8_t encoding;
 
@@ -88,8 +120,7 @@ static bool take_augmentation(const struct entries *entries, struct cursor *curs
 		case 'P': /* a function of the language */
 			encoding = cursor__take(cursor, 1);
 			if (encoding != POINTER_ABSENT)
-				cursor__take_pointer(cursor, encoding & POINTER_FORM,
-						     address_of(entries, cursor));
+				cursor__take_pointer(cursor, encoding & POINTER_FORM);
 			break;
 		case 'S':
 			shared->is_signal_frame = true;
@@ -114,8 +145,7 @@ static bool take_text(struct cursor *cursor, const char **text)
 }
 
 /* Reads the head of a CIE, and leaves CURSOR at its instructions. */
-static bool take_shared(const struct entries *entries, struct cursor *cursor,
-			struct cfi_shared *shared)
+static bool take_shared(struct cursor *cursor, struct cfi_shared *shared)
 {
 	uint8_t version = cursor__take(cursor, 1);
 	const char *augmentation;
@@ -135,7 +165,7 @@ static bool take_shared(const struct entries *entries, struct cursor *cursor,
 		return false;
 	shared->has_augmentation = true;
 	data = cursor__take_block(cursor, cursor__take_uleb(cursor));
-	return !data.bad && take_augmentation(entries, &data, augmentation + 1, shared);
+	return !data.bad && take_augmentation(&data, augmentation + 1, shared);
 }
 
 static int read_cie(struct entries *entries, uint32_t at, struct cursor cursor)
@@ -143,7 +173,7 @@ static int read_cie(struct entries *entries, uint32_t at, struct cursor cursor)
 	struct cie cie = { .at = at };
 	struct cfi_shared *shared = &cie.shared;
 
-	if (!take_shared(entries, &cursor, shared))
+	if (!take_shared(&cursor, shared))
 		return -EBADMSG;
 	if (entries->cie_count == CFI_SHARED_MAX)
 		return -E2BIG;
@@ -182,8 +212,8 @@ static int read_fde(struct entries *entries, const uint8_t *id, uint32_t distanc
 	if (!cie)
 		return -EBADMSG;
 	encoding = cie->shared.encoding;
-	fde.start = cursor__take_pointer(&cursor, encoding, address_of(entries, &cursor));
-	size = cursor__take_pointer(&cursor, encoding & POINTER_FORM, 0);
+	fde.start = cursor__take_pointer(&cursor, encoding);
+	size = cursor__take_pointer(&cursor, encoding & POINTER_FORM);
 	if (cie->shared.has_augmentation)
 		cursor__take_block(&cursor, cursor__take_uleb(&cursor));
 	if (cursor.bad || __builtin_add_overflow(fde.start, size, &fde.end))
@@ -206,7 +236,7 @@ static int read_fde(struct entries *entries, const uint8_t *id, uint32_t distanc
 static int read_entries(struct entries *entries)
 {
 	const struct cfi_section *section = entries->reader.section;
-	struct cursor cursor = { section->bytes, section->bytes + section->size, false };
+	struct cursor cursor = cursor__new(section->bytes, section->size, section->address);
 	int error = 0;
 
 	while (cursor.at < cursor.end && error != -E2BIG) {
@@ -248,9 +278,10 @@ static int compare_fdes(const void *a, const void *b)
 static int add_function(struct entries *entries, const struct fde *fde, uint64_t from)
 {
 	const struct cfi_shared *shared = &entries->cies[fde->cie].shared;
-	const uint8_t *bytes = entries->reader.section->bytes;
-	struct cursor instructions = { bytes + fde->instructions, bytes + fde->instructions_end,
-				       false };
+	const struct cfi_section *section = entries->reader.section;
+	struct cursor instructions = cursor__new(section->bytes + fde->instructions,
+						 fde->instructions_end - fde->instructions,
+						 section->address + fde->instructions);
 	struct cfi_rows *rows = entries->reader.rows;
 	size_t count = rows->count;
 	int error = -EBADMSG;

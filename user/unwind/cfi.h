@@ -14,12 +14,16 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "elf/elf_image.h"
 #include "unwind.h"
 
 /* Bounds of a file: its rows, its functions, and its CIEs, which functions share. */
 #define CFI_ROWS_MAX	  (4 * 1024 * 1024)
 #define CFI_FUNCTIONS_MAX (2 * 1024 * 1024)
 #define CFI_SHARED_MAX	  (64 * 1024)
+
+/* A larger .eh_frame is not read: one for 1 GiB of code is smaller. */
+#define CFI_BYTES_MAX (64ULL * 1024 * 1024)
 
 /* A file's .eh_frame. */
 struct cfi_section {
@@ -49,8 +53,10 @@ struct cfi_rows {
 	size_t broken;	    /* invalid entries */
 };
 
-/* Whether call frame information of MACHINE, ELF's number, can be read. */
-bool cfi__knows(uint16_t machine);
+/* Loads the .eh_frame of IMAGE into SECTION.  Section headers are not needed.  Returns its bytes,
+ * which SECTION refers to and the caller frees.  NULL: there is none, it is too large, or the
+ * machine is unknown. */
+void *cfi__load(struct elf_image *image, struct cfi_section *section);
 
 /* Reads SECTION into ROWS, which is zeroed.  0; -ENOTSUP for another machine; -E2BIG beyond the
  * bounds above, or 4 GiB.  Free with cfi_rows__free in any case. */

@@ -133,11 +133,9 @@ static void advance(struct execution *execution, uint64_t units)
 
 static void set_location(struct execution *execution)
 {
-	const struct cfi_section *section = execution->reader->section;
 	struct cursor *code = &execution->code;
-	uint64_t address = section->address + (uint64_t)(code->at - section->bytes);
+	uint64_t address = cursor__take_pointer(code, execution->shared->encoding);
 
-	address = cursor__take_pointer(code, execution->shared->encoding, address);
 	if (!code->bad)
 		move_to(execution, address);
 }

@@ -17,7 +17,6 @@
 #include "pybpfprof.h"
 #include "unwind/cfi.h"
 #include "unwind/code_files.h"
-#include "unwind/elf_frames.h"
 #include "unwind/file_rows.h"
 #include "unwind/plumbing.h"
 
@@ -160,7 +159,7 @@ static int read_rows(struct code_file *file, struct cfi_rows *rows)
 
 	file->has_rows = true;
 	if (file->image)
-		bytes = elf_frames__load(file->image, &section);
+		bytes = cfi__load(file->image, &section);
 	close_read(file);
 	if (!bytes)
 		return -ENOENT;

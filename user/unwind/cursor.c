@@ -11,6 +11,11 @@
 /* Bytes of a pointer by its form, without FORM_SIGNED; 0: they vary, or the form is unknown. */
 static const uint8_t widths[] = { 8, 0, 2, 4, 8, 0, 0, 0 };
 
+struct cursor cursor__new(const uint8_t *bytes, size_t size, uint64_t address)
+{
+	return (struct cursor){ bytes, bytes + size, address - (uintptr_t)bytes, false };
+}
+
 static void spoil(struct cursor *cursor)
 {
 	cursor->bad = true;
@@ -64,7 +69,7 @@ int64_t cursor__take_sleb(struct cursor *cursor)
 
 struct cursor cursor__take_block(struct cursor *cursor, uint64_t size)
 {
-	struct cursor block = { cursor->at, cursor->at, false };
+	struct cursor block = { cursor->at, cursor->at, cursor->bias, false };
 
 	if ((uint64_t)(cursor->end - cursor->at) < size) {
 		spoil(cursor);
@@ -91,10 +96,11 @@ static uint64_t take_form(struct cursor *cursor, uint8_t form)
 	return form & FORM_SIGNED ? (uint64_t)((int64_t)(value << unused) >> unused) : value;
 }
 
-uint64_t cursor__take_pointer(struct cursor *cursor, uint8_t encoding, uint64_t address)
+uint64_t cursor__take_pointer(struct cursor *cursor, uint8_t encoding)
 {
-	uint8_t application = encoding & ~POINTER_FORM;
+	uint64_t address = (uintptr_t)cursor->at + cursor->bias;
 	uint64_t value = take_form(cursor, encoding & POINTER_FORM);
+	uint8_t application = encoding & ~POINTER_FORM;
 
 	if (application && application != POINTER_PCREL)
 		spoil(cursor);

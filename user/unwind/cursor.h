@@ -11,6 +11,7 @@
  * all reads return 0 from then on. */
 struct cursor {
 	const uint8_t *at, *end;
+	uint64_t bias; /* of addresses in the file to those here, modulo 2^64 */
 	bool bad;
 };
 
@@ -18,6 +19,9 @@ struct cursor {
 #define POINTER_FORM   0x0f
 #define POINTER_PCREL  0x10
 #define POINTER_ABSENT 0xff
+
+/* Reads SIZE bytes, the first of which has ADDRESS in the file. */
+struct cursor cursor__new(const uint8_t *bytes, size_t size, uint64_t address);
 
 /* A number of WIDTH bytes, 8 at most. */
 uint64_t cursor__take(struct cursor *cursor, size_t width);
@@ -29,8 +33,8 @@ int64_t cursor__take_sleb(struct cursor *cursor);
 /* The next SIZE bytes, with a cursor of their own. */
 struct cursor cursor__take_block(struct cursor *cursor, uint64_t size);
 
-/* A pointer in ENCODING that lies at ADDRESS: absolute, or relative to ADDRESS.  The pointer 0
- * stays 0.  Other encodings are bad. */
-uint64_t cursor__take_pointer(struct cursor *cursor, uint8_t encoding, uint64_t address);
+/* A pointer in ENCODING: absolute, or relative to its own address.  The pointer 0 stays 0.  Other
+ * encodings are bad. */
+uint64_t cursor__take_pointer(struct cursor *cursor, uint8_t encoding);
 
 #endif
