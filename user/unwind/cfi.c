@@ -102,8 +102,7 @@ static uint32_t place_of(const struct entries *entries, const uint8_t *at)
 	return (uint32_t)(at - entries->reader.section->bytes);
 }
 
-/* Reads the data of the letters of AUGMENTATION.  Fails at an unknown letter: the rest is unknown.
- */
+/* Reads the data of the letters of AUGMENTATION.  False: a letter, and so the rest, is unknown. */
 static bool take_augmentation(struct cursor *cursor, const char *augmentation,
 			      struct cfi_shared *shared)
 {

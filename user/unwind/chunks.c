@@ -48,8 +48,7 @@ void chunks__free(struct chunks *chunks)
 	free(chunks);
 }
 
-/* Stores chunk NUMBER in the map.  The kernel waits until no program uses an earlier look-up there.
- */
+/* Stores chunk NUMBER in the map.  The kernel waits until no program uses the old one. */
 static int install(const struct chunks *chunks, uint32_t number, int fd)
 {
 	return bpf_map_update_elem(chunks->map_fd, &number, &fd, 0) ? -errno : 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The memory that user space and BPF share for rows and tables of mappings: maps of CHUNK_SIZE
- * bytes. They are made when they are needed, and written in place.
+ * bytes.  They are made when they are needed, and written in place.
  */
 #ifndef PYBPFPROF_CHUNKS_H
 #define PYBPFPROF_CHUNKS_H
@@ -12,8 +12,7 @@
 
 struct chunks;
 
-/* Adds chunks to MAP_FD, an array of maps, up to BUDGET bytes.  Free with chunks__free, NULL too.
- */
+/* Adds chunks to MAP_FD, an array of maps, up to BUDGET bytes.  Free: chunks__free, NULL too. */
 struct chunks *chunks__new(int map_fd, uint64_t budget);
 void chunks__free(struct chunks *chunks);
 

@@ -148,8 +148,7 @@ static bool is_greenlet(const struct code_file *file)
 	return has_prefix(name + (name[0] == '_'), "greenlet.");
 }
 
-/* Reads its unwind data into ROWS, and marks them.  0, -ENOENT if there is none, or as cfi__read.
- */
+/* Reads and marks the rows of FILE.  0, -ENOENT if it has no unwind data, or as cfi__read. */
 static int read_rows(struct code_file *file, struct cfi_rows *rows)
 {
 	bool plumbing = has_plumbing(file);

@@ -13,8 +13,7 @@ struct marked {
 	uint32_t marks;
 };
 
-/* From 3.6 on, PyEval_EvalFrameEx only calls the eval loop.  In most builds it has no frame then.
- */
+/* From 3.6 on, PyEval_EvalFrameEx only calls the eval loop; few builds give it a frame. */
 static bool has_eval_loop_of_3_6(const struct symbols *symbols)
 {
 	uint64_t start, size;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * A recursive descent: a function reads one construct of the grammar and returns its node, or
- * nothing if no name can show it.  A failure moves to the end of the name, which ends every loop.
+ * A recursive descent: a function reads one construct of the grammar.  It returns the node if a
+ * name can show the construct.  A failure moves to the end of the name, which ends every loop.
  */
 #include <ctype.h>
 #include <string.h>
@@ -359,7 +359,7 @@ static int read_local_name(struct mangled *in)
 
 	while (!take_end(in))
 		read_type(in);
-	if (!take(in, 's')) {	   /* a string literal */
+	if (!take(in, 's')) {	   /* no string literal */
 		if (take(in, 'd')) /* a default argument */
 			skip_number(in);
 		node = read_name(in, node);
@@ -415,12 +415,14 @@ static int read_qualified_type(struct mangled *in)
 static int read_new_type(struct mangled *in)
 {
 	const struct mangled_form *form = mangled_table__type(peek(in), peek_second(in));
+	bool is_elaborated = next_two_are(in, 'T', "sue"); /* struct, union, enum */
 	int node;
 
+	in->next += is_elaborated ? 2 : 0;
+	if (is_elaborated || next_is_digit(in) || next_is_one_of(in, "NZS"))
+		return read_name(in, MANGLED_NONE);
 	if (next_is_one_of(in, "rVK"))
 		return read_qualified_type(in);
-	if (next_is_digit(in) || next_is_one_of(in, "NZS"))
-		return read_name(in, MANGLED_NONE);
 	if (!form)
 		return fail(in);
 	node = read_form(in, form);
@@ -514,8 +516,6 @@ static int read_operand(struct mangled *in, char letter)
 {
 	if (letter == 't')
 		return read_type(in);
-	if (letter == 'n')
-		return read_name(in, MANGLED_NONE);
 	if (letter == 'i')
 		return read_identifier(in, MANGLED_NONE);
 	if (letter == 'a')
@@ -535,7 +535,7 @@ static int read_operand(struct mangled *in, char letter)
 	else if (letter == 'l' || (letter == 'c' && take(in, '_')))
 		while (!take_end(in))
 			read_expression(in);
-	else if (letter == 'c' || letter == 'e')
+	else if (letter == 'c' || letter == 'x')
 		read_expression(in);
 	else
 		expect(in, letter);
@@ -577,11 +577,11 @@ static void read_expression(struct mangled *in)
 static void skip_adjustments(struct mangled *in)
 {
 	for (int count = take(in, 'c') ? 2 : 1; count; count--) {
-		bool is_virtual = take(in, 'v');
+		int offsets = take(in, 'v') ? 2 : 1;
 
-		if (!is_virtual)
+		if (offsets == 1)
 			expect(in, 'h');
-		for (int i = 0; i <= is_virtual; i++) {
+		for (; offsets; offsets--) {
 			take(in, 'n');
 			skip_number(in);
 		}

@@ -29,10 +29,10 @@ struct mangled {
 /* An expression or a type that begins with one or two letters, CODE. */
 struct mangled_form {
 	char code[3];
-	/* What follows, a letter for each: e expression, l list of expressions, c operand of a
+	/* What follows, a letter for each: x expression, l list of expressions, c operand of a
 	 * cast, p parameter of a function, s name in scopes; t type, f parameters of a function
-	 * type, a size of an array; n name, i identifier, g arguments of a template, # number, _
-	 * optional underscore, and E and F themselves.  NULL: CODE begins no expression. */
+	 * type, a size of an array; i identifier, g arguments of a template, # number, _ optional
+	 * underscore, and E and F themselves.  NULL: CODE begins no expression. */
 	const char *operands;
 	/* The name of an operator's function, or what is appended to the last of the operands.
 	 * NULL: nothing. */

@@ -24,7 +24,7 @@ struct perf_map *perf_map__new(void);
 void perf_map__free(struct perf_map *map);
 
 /* Takes whole lines from the beginning of LENGTH arbitrary BYTES.  Returns the number of bytes
- * taken. The caller passes the rest again, which may contain whole lines, with more bytes behind
+ * taken.  The caller passes the rest again, which may contain whole lines, with more bytes behind
  * it.  0: there is no whole line, or the map is full. */
 size_t perf_map__take(struct perf_map *map, const char *bytes, size_t length);
 

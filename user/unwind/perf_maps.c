@@ -225,8 +225,7 @@ static void note_lacking(struct process_map *process, uint64_t address)
 	process->wait_ns = AGAIN_NS;
 }
 
-/* Whether a lacking name has appeared.  The others are noted again when stacks are defined again.
- */
+/* Whether a lacking name has appeared.  Others are noted again with the new definitions. */
 static bool find_lacking(struct process_map *process)
 {
 	for (size_t i = 0; i < count_lacking(process); i++)

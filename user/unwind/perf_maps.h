@@ -28,8 +28,7 @@ const char *perf_maps__name(struct perf_maps *maps, uint64_t serial, pid_t pid, 
  * for that.  True at most every few seconds. */
 bool perf_maps__have_news(struct perf_maps *maps, int64_t now_ns);
 
-/* end: the process has ended; its file is not read any more.  forget: none of its names is needed.
- */
+/* end: the process has ended; its file is not read any more.  forget: no name is needed. */
 void perf_maps__end(struct perf_maps *maps, uint64_t serial);
 void perf_maps__forget(struct perf_maps *maps, uint64_t serial);
 

@@ -38,8 +38,7 @@ void unwinder__add(struct unwinder *unwinder, uint64_t serial, pid_t pid, uint64
 /* A sample of the process found no rows at ADDRESS; UNWIND_ANY_ADDRESS: no mappings either. */
 void unwinder__want(struct unwinder *unwinder, uint64_t serial, uint64_t address);
 
-/* end: the process has ended; it is not read any more.  forget: no sample of it can come any more.
- */
+/* end: the process has ended; it is not read any more.  forget: no sample of it can come. */
 void unwinder__end(struct unwinder *unwinder, uint64_t serial);
 void unwinder__forget(struct unwinder *unwinder, uint64_t serial);
 
