@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * A segment of a loaded file, .eh_frame_hdr, says where its .eh_frame begins.  Only section headers
- * say how long that is, but an entry of length 0 ends it, before the end of its segment.
+ * The segment .eh_frame_hdr of a loaded file gives the address of .eh_frame.  Only section headers
+ * give its size, but an entry of length 0 ends it, before the end of its segment.
  *
- * An .eh_frame is a list of entries.  A CIE has what several functions share.  An FDE describes one
- * function and refers back to its CIE: its instructions say how the rules change from one machine
+ * An .eh_frame is a list of entries.  A CIE holds the data that functions share.  An FDE describes
+ * one function and refers back to its CIE.  Its instructions change the rules from one machine
  * instruction to the next.
  *
  * All FDEs are collected and sorted first, because linkers leave them in any order.  ROW_NONE fills

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Call frame information tells, for each instruction of a file, where the caller's registers are.
+ * Call frame information: where the caller's registers are, for each instruction of a file.
  *
  * The format is DWARF's (version 4, section 6.4), in the form of .eh_frame (Linux Standard Base,
  * "Exception Frames").  A file is hostile: everything is bounded.  A rule that a row cannot express

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What cfi.c, cfi_execute.c and cfi_rule.c share.  For no other file. */
+/* Shared by cfi.c, cfi_execute.c and cfi_rule.c; private to them. */
 #ifndef PYBPFPROF_CFI_PARTS_H
 #define PYBPFPROF_CFI_PARTS_H
 
@@ -30,7 +30,7 @@ struct cfi_state {
 	struct saved_register fp, ra;
 };
 
-/* What the functions of one CIE share. */
+/* Common to all functions of a CIE. */
 struct cfi_shared {
 	uint64_t code_factor;
 	int64_t data_factor;

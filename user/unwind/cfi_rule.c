@@ -109,7 +109,7 @@ static bool is_plt(const struct cfi_reader *reader, const struct cfi_state *stat
 	return *bytes < 16;
 }
 
-/* Reads what follows `breg`: nothing, or `deref` and constants. */
+/* Reads the operations behind `breg`: none, or `deref` and constants. */
 static bool take_added(struct cursor *expression, struct unwind_rule *rule)
 {
 	uint64_t added = 0;

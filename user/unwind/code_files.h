@@ -21,7 +21,7 @@
 /* Executable segments of a file; a linker makes one or two. */
 #define CODE_PARTS_MAX 8
 
-/* What all files take of our own memory: the names and addresses of functions. */
+/* Our own memory that all files share, for the names and addresses of functions. */
 struct code_memory {
 	uint64_t limit, used; /* bytes */
 	bool is_full;	      /* the symbols of a file were skipped for lack of memory */
@@ -55,12 +55,12 @@ struct code_files {
 	struct code_memory memory;
 	uint64_t serial; /* the last one */
 	uint32_t rule_count;
-	bool is_full, was_full; /* something had no room: now, and ever */
+	bool is_full, was_full; /* memory ran out: now, and ever */
 };
 
-/* The file of IDENTITY, opened as process PID maps it at MAPPING, or the vDSO.  NULL: it cannot be
- * read, has no machine code, or there are too many files.  READER is PID or one of its threads. The
- * file lives until code_files__begin_anew. */
+/* The file of IDENTITY, opened at MAPPING of process PID, or the vDSO.  READER is PID or one of its
+ * threads.  NULL: the file cannot be read, it has no machine code, or there are too many.  It lives
+ * until code_files__begin_anew. */
 struct code_file *code_files__get(struct code_files *files, pid_t pid, pid_t reader,
 				  const struct mapping *mapping,
 				  const struct file_identity *identity);

@@ -101,15 +101,16 @@ struct placing {
 	struct chunks *chunks;
 	uint32_t first; /* the number of the first word */
 	uint32_t count; /* words so far */
-	uint32_t last;	/* the last one of them */
 };
+
+static uint32_t *word_at(const struct chunks *chunks, uint32_t number)
+{
+	return chunks__at(chunks, sizeof(uint32_t), number);
+}
 
 static void put(struct placing *placing, uint32_t word)
 {
-	uint32_t *place =
-		chunks__at(placing->chunks, sizeof(word), placing->first + placing->count++);
-
-	*place = placing->last = word;
+	*word_at(placing->chunks, placing->first + placing->count++) = word;
 }
 
 /* Begins a page with this number of ROWS.  They and the row before them must lie in one chunk.  If
@@ -117,10 +118,10 @@ static void put(struct placing *placing, uint32_t word)
  * next. */
 static void begin_page(struct placing *placing, size_t rows)
 {
-	uint32_t last = placing->last;
+	uint32_t number = placing->first + placing->count - 1;
+	uint32_t last = *word_at(placing->chunks, number);
 
-	if ((placing->first + placing->count - 1) / CHUNK_ROWS ==
-	    (placing->first + placing->count - 1 + rows) / CHUNK_ROWS)
+	if (number / CHUNK_ROWS == (number + rows) / CHUNK_ROWS)
 		return;
 	while ((placing->first + placing->count) % CHUNK_ROWS)
 		put(placing, last);
@@ -172,11 +173,9 @@ int file_rows__store(struct chunks *chunks, const struct cfi_rows *rows, struct 
 		size_t count = rows_of_page(rows, i);
 
 		for (; page < wanted; page++)
-			*(uint32_t *)chunks__at(chunks, sizeof(uint32_t), directory + page) =
-				DIRECTORY_WORD(placing.count, 0);
+			*word_at(chunks, directory + page) = DIRECTORY_WORD(placing.count, 0);
 		begin_page(&placing, count);
-		*(uint32_t *)chunks__at(chunks, sizeof(uint32_t), directory + page++) =
-			DIRECTORY_WORD(placing.count, count);
+		*word_at(chunks, directory + page++) = DIRECTORY_WORD(placing.count, count);
 		for (size_t end = i + count; i < end; i++)
 			put(&placing,
 			    rows->all[i].word | (rows->all[i].address % UNWIND_TEXT_PAGE));

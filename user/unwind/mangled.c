@@ -84,7 +84,7 @@ static bool take_end(struct mangled *in)
 	return in->failed || take(in, 'E');
 }
 
-/* Counts a level of what may contain itself. */
+/* Counts a level of recursion. */
 static void enter(struct mangled *in)
 {
 	if (++in->depth > DEPTH_MAX)
@@ -315,7 +315,7 @@ static int read_unqualified_name(struct mangled *in, int scope)
 	return node;
 }
 
-/* One part of a nested name; SCOPE is what was read before it. */
+/* One part of a nested name; SCOPE is the name before it. */
 static int read_part(struct mangled *in, int scope)
 {
 	if (take_two(in, "St"))
@@ -511,7 +511,7 @@ static void read_array_size(struct mangled *in)
 	expect(in, '_');
 }
 
-/* What LETTER of struct mangled_form stands for; its node, if it has one. */
+/* Reads the operand that LETTER stands for in struct mangled_form.  Returns its node, if any. */
 static int read_operand(struct mangled *in, char letter)
 {
 	if (letter == 't')
@@ -542,7 +542,7 @@ static int read_operand(struct mangled *in, char letter)
 	return MANGLED_NONE;
 }
 
-/* What is next, in FORM.  Returns the node of the last operand. */
+/* Reads an expression or type in FORM.  Returns the node of its last operand. */
 static int read_form(struct mangled *in, const struct mangled_form *form)
 {
 	int node = MANGLED_NONE;

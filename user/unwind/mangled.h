@@ -29,18 +29,17 @@ struct mangled {
 /* An expression or a type that begins with one or two letters, CODE. */
 struct mangled_form {
 	char code[3];
-	/* What follows, a letter for each: x expression, l list of expressions, c operand of a
+	/* The operands, a letter for each: x expression, l list of expressions, c operand of a
 	 * cast, p parameter of a function, s name in scopes; t type, f parameters of a function
 	 * type, a size of an array; i identifier, g arguments of a template, # number, _ optional
 	 * underscore, and E and F themselves.  NULL: CODE begins no expression. */
 	const char *operands;
-	/* The name of an operator's function, or what is appended to the last of the operands.
-	 * NULL: nothing. */
+	/* The name of an operator, or the suffix of a type's last operand.  NULL: none. */
 	const char *text;
 };
 
-/* What begins with the letters FIRST and SECOND, which may be 0; NULL: nothing.  A builtin type has
- * two letters if FIRST is 'D', and one otherwise. */
+/* The expression, type or builtin type that begins with the letters FIRST and SECOND; NULL: none. A
+ * builtin type has two letters if FIRST is 'D', and one otherwise. */
 const struct mangled_form *mangled_table__expression(char first, char second);
 const struct mangled_form *mangled_table__type(char first, char second);
 const char *mangled_table__builtin(char first, char second);

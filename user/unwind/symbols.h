@@ -19,7 +19,7 @@ struct symbols;
  * `exceeded`.  Free with symbols__free. */
 struct symbols *symbols__read(struct elf_image *image, uint64_t bytes_max);
 
-/* In this and the functions below, SYMBOLS may be NULL, unless an index is given. */
+/* SYMBOLS may be NULL here and below, except for symbols__at. */
 void symbols__free(struct symbols *symbols);
 
 /* Bytes of memory in use. */

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
  * A file's rows are made once and serve all processes that map it.  A process has a table of its
- * executable mappings.  Rows and tables lie in chunks (chunks.h).  Once these are full, everything
- * begins anew, and what samples lack is made again.  That happens once a minute at most, each time
- * half as often: if memory is too small, some files stay without rows.  The same applies to names,
- * which take our own memory.
+ * executable mappings.  Rows and tables lie in chunks (chunks.h).  Once these are full, all files
+ * and mappings are forgotten, and made again as samples need them.  That happens once a minute at
+ * most, and each time half as often: if memory is too small, some files stay without rows.  The
+ * same applies to names, which take our own memory.
  *
  * unwinder__work reads mappings and makes rows for a few milliseconds at a time, so that stacks are
  * drained in between.  A file's symbols are read when the first of its functions is named.
@@ -29,7 +29,7 @@
 #define AGAIN_NS     1000000000LL
 #define AGAIN_MAX_NS (32 * AGAIN_NS)
 
-/* The time before everything may begin anew again.  It doubles each time. */
+/* The time between two new beginnings.  It doubles each time. */
 #define ANEW_NS	    (60 * 1000000000LL)
 #define ANEW_MAX_NS (32 * ANEW_NS)
 
@@ -82,7 +82,7 @@ struct unwinder {
 	struct perf_maps *perf_maps;
 	struct unwound_process *processes;
 	uint32_t generation;
-	int64_t anew_ns, wait_ns; /* when everything may begin anew; the last wait */
+	int64_t anew_ns, wait_ns; /* when all may begin anew; the last wait */
 };
 
 struct unwinder *unwinder__new(const struct unwinder_maps *maps, uint64_t memory)
@@ -174,7 +174,7 @@ static void update_table(struct unwinder *unwinder, struct unwound_process *proc
 
 	if (!error)
 		return;
-	/* If memory is full, everything begins anew, which reads its mappings again. */
+	/* If memory is full, the next beginning reads its mappings again. */
 	if (!code_files__note_full(&unwinder->files, error))
 		process->digest = 0;
 	bpf_map_delete_elem(unwinder->tables_map, &process->serial);

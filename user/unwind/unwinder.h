@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Provides what BPF needs to walk the native frames of processes: the rows of the files that they
- * map, and where they map them.  Tells what their addresses are, to name these frames.
+ * Gives BPF the data to walk native frames: the rows of the files that processes map, and the
+ * tables of their mappings.  Identifies the addresses of these frames, to name them.
  */
 #ifndef PYBPFPROF_UNWINDER_H
 #define PYBPFPROF_UNWINDER_H
@@ -53,7 +53,7 @@ uint64_t unwinder__bytes(const struct unwinder *unwinder);
 /* The name that the process gave to code at ADDRESS, where it maps no file; as perf_maps__name. */
 const char *unwinder__jit_name(struct unwinder *unwinder, uint64_t serial, uint64_t address);
 
-/* Whether such code has got names that it lacked before.  UNWINDER may be NULL. */
+/* Whether names of such code have appeared that were lacking.  UNWINDER may be NULL. */
 bool unwinder__have_names(struct unwinder *unwinder);
 
 /* What is at an address of a process. */
