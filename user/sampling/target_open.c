@@ -8,6 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "architecture/architecture.h"
 #include "base/log.h"
 #include "base/now.h"
 #include "base/xalloc.h"
@@ -49,7 +50,8 @@ static void explain_python(pid_t pid, const struct runtime *runtime, bool loadin
 			   pid, offsets__versions());
 	else if (runtime->kind)
 		log__error("process %d runs %s %s, which is not supported: only %s is", pid,
-			   runtime->kind->name, version, runtime->kind->supported ?: ARCHITECTURE.python);
+			   runtime->kind->name, version,
+			   runtime->kind->supported ?: ARCHITECTURE.python);
 	else
 		log__error("process %d runs Python %s, which is not supported%s%s; supported "
 			   "versions: %s",
