@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The database of a store, for the files in this folder. */
+/* The database of a store, and what all files of this folder do with it. */
 #ifndef PYBPFPROF_DATABASE_H
 #define PYBPFPROF_DATABASE_H
 
@@ -9,11 +9,11 @@
 
 #include "store/store.h"
 
-/* Who writes at the same time does not do so for long. */
+/* Other writers finish within this time. */
 #define DATABASE_PATIENCE_MS 5000
 
-/* What is held once each.  Each row says until which window it may be in use: what is used by a
- * later one is told so, and what no kept window can use is removed. */
+/* The tables of rows that windows share.  Column "until" is the last window that may use a row.
+ * Writing extends it; removal deletes rows that no kept window can use. */
 enum store_table {
 	TABLE_STRINGS,
 	TABLE_FUNCTIONS,
@@ -24,7 +24,7 @@ enum store_table {
 	STORE_TABLES,
 };
 
-/* The name of a table, and what tells its rows apart. */
+/* A table's name, and the columns that identify a row. */
 struct store_table_layout {
 	const char *name, *keys;
 	int key_count;
@@ -32,55 +32,55 @@ struct store_table_layout {
 
 extern const struct store_table_layout store_tables[STORE_TABLES];
 
-/* Added to a function's kind: its machine code is the interpreter's. */
+/* Added to a function's kind if its machine code is the interpreter's. */
 #define STORE_KIND_INTERPRETER 256
 
 struct store {
-	char *path; /* of the database */
+	char *path; /* of the database file */
 	sqlite3 *database;
-	int64_t version; /* of its schema; one that is only read may be an old one */
-	int lock;	 /* of the folder, where it is written to; else -1 */
-	/* Of each table, made when the first window is written: to find a row, to add it, and to
-	 * say that it is used for longer. */
+	int64_t version; /* of its schema; a store that is only read may have an older one */
+	int lock;	 /* on the folder, if the store is written to; otherwise -1 */
+	/* Statements of each table, prepared for the first window: find a row, add it, extend its
+	 * use. */
 	sqlite3_stmt *find[STORE_TABLES], *insert[STORE_TABLES], *touch[STORE_TABLES];
 	sqlite3_stmt *put_window, *put_service;
-	/* By the window that was written last: */
+	/* By the last window. */
 	uint64_t added_bytes;
-	/* room.h: */
-	int reserve;	     /* a file's descriptor; -1: there is none */
+	/* See room.h. */
+	int reserve;	     /* descriptor of the reserve file; -1: none */
 	uint64_t reserved;   /* bytes */
-	uint64_t full_bytes; /* the most that was in use when the disk was full */
+	uint64_t full_bytes; /* the most bytes that were in use when the disk was full */
 };
 
-/* Says what went wrong last; the caller frees. */
+/* The last error as a message, with a remedy; the caller frees it. */
 char *database__explain(const struct store *store);
 
-/* Whether CODE, of what was done last, says that the disk or a quota is full. */
+/* Whether CODE, the result of the last call, means that the disk or a quota is full. */
 bool database__lacks_room(const struct store *store, int code);
 
-/* Prepares SQL; an SQLite code. */
+/* Prepares SQL.  An SQLite code. */
 int database__prepare(struct store *store, const char *sql, sqlite3_stmt **statement);
 
-/* Runs SQL, which has no results; an SQLite code. */
+/* Runs statements that return no rows.  An SQLite code. */
 int database__run(struct store *store, const char *sql);
 
-/* The number that SQL selects, with ARGUMENT for its ?1; 0 where there is none.  An SQLite code. */
+/* The number that SQL selects, with ARGUMENT as ?1; 0 if there is no row.  An SQLite code. */
 int database__number(struct store *store, const char *sql, int64_t argument, int64_t *number);
 
 struct database_size {
-	uint64_t bytes, unused, page;
+	uint64_t bytes, unused;
 };
 
-/* An SQLite code. */
+/* The size of the file, and how much of it is in free pages.  An SQLite code. */
 int database__measure(struct store *store, struct database_size *size);
 
-/* Gives so many free pages back to the file system, at most; an SQLite code. */
+/* Returns at most PAGES free pages to the file system.  An SQLite code. */
 int database__give_back(struct store *store, int64_t pages);
 
-/* Ends the transaction that failed, if there is one still. */
+/* Rolls back the open transaction, if any. */
 void database__roll_back(struct store *store);
 
-/* The same, and says what went wrong last; the caller frees. */
+/* Rolls back, and returns the last error as a message, which the caller frees. */
 char *database__fail(struct store *store);
 
 #endif

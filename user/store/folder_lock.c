@@ -9,7 +9,7 @@
 #define PATIENCE_MS 8000
 #define LOOK_MS	    50
 
-/* A lock is the file description's: one of this process's own. */
+/* flock(2) locks an open file description, so it also excludes this process. */
 int folder_lock__take(int at, const char *path)
 {
 	int fd = openat(at, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC), waited_ms = 0;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A folder that one process at a time may write to. */
+/* A lock on a folder, for a single writer. */
 #ifndef PYBPFPROF_FOLDER_LOCK_H
 #define PYBPFPROF_FOLDER_LOCK_H
 
-/* Locks the folder PATH, as openat(2) finds it from AT, and waits a while for who has it now: the
- * agent before this one may still be at its end.  A descriptor, which has it until it is closed; -1
- * with errno, which is EWOULDBLOCK where another process keeps it. */
+/* Locks the folder PATH, relative to AT as openat(2).  Waits for some seconds if another process
+ * has the lock: the previous agent may be about to exit.  Returns a descriptor; closing it releases
+ * the lock.  -1 with errno: EWOULDBLOCK if another process keeps the lock. */
 int folder_lock__take(int at, const char *path);
 
 #endif

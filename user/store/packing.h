@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Rows of numbers in few bytes: seven bits a byte, the lowest first, the eighth tells of more. */
+/* Numbers in few bytes: seven bits per byte, lowest first; the eighth bit means that more follow.
+ * */
 #ifndef PYBPFPROF_PACKING_H
 #define PYBPFPROF_PACKING_H
 
@@ -8,14 +9,14 @@
 #include <stdint.h>
 
 struct packed {
-	uint8_t *bytes; /* the caller's to free */
+	uint8_t *bytes; /* for the caller to free */
 	size_t length, capacity;
 };
 
 void packed__add(struct packed *packed, uint64_t number);
 
-/* Takes the next number from the bytes between *AT and END; false where none is whole there.  Here,
- * for a day has tens of millions. */
+/* Reads the next number from *AT, which it advances, up to END; false if no whole number is there.
+ * Inline: a day of windows has tens of millions. */
 static inline bool packed__take(const uint8_t **at, const uint8_t *end, uint64_t *number)
 {
 	*number = 0;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * A window's way into the database.
+ * Writes a window to the database.
  *
- * What the window uses is looked up once, and added where it is new.  Each row of it
- * says until which window it may be in use.  To write that with each window would
- * cost more than all else, so of what is used again it is said for some windows to
- * come: an eighth more than there are.  What is not used any more stays that much longer.
+ * Each row that a window uses is looked up once, and added if it is new.  Column "until" says up to
+ * which window a row may be in use.  Updating it with each window would cost more than all the
+ * rest, so a row that is used again gets an allowance: an eighth of the number of windows in the
+ * store.  Unused rows stay that much longer.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -17,20 +17,21 @@
 #include "store/room.h"
 #include "store/stored_event.h"
 
-/* One for each so many. */
+/* The allowance, as a part of the windows in the store. */
 #define AHEAD_PART 8
 
-/* One window that is being written; ids of the database, by the profile's: 0: not asked yet. */
+/* A window that is being written.  The arrays map the profile's indices to row numbers; 0: not
+ * looked up yet. */
 struct writer {
 	struct store *store;
 	const struct labelled_window *window;
-	uint32_t event;		     /* the one whose rows are written */
-	int64_t numbers[EVENTS_MAX]; /* of the window's rows, one for each event */
-	int64_t number;		     /* the last one of these */
+	uint32_t event;		     /* the event that is being written */
+	int64_t numbers[EVENTS_MAX]; /* of the window's row of each event */
+	int64_t number;		     /* the last of these */
 	int64_t last, until;
 	int64_t *strings, *functions, *mappings, *locations, *stacks;
-	int code;    /* of what went wrong first, */
-	char *wrong; /* which is that */
+	int code;    /* SQLite's code of the first error */
+	char *wrong; /* the first error */
 };
 
 static int prepare_table(struct store *store, enum store_table table)
@@ -38,6 +39,8 @@ static int prepare_table(struct store *store, enum store_table table)
 	const struct store_table_layout *layout = &store_tables[table];
 	char *wheres = xstrdup(""), *marks = xstrdup(""), *names = xstrdup(layout->keys),
 	     *rest = names;
+	sqlite3_stmt **statements[] = { &store->find[table], &store->insert[table],
+					&store->touch[table] };
 	char *sql[3];
 	int code = SQLITE_OK, key = 0;
 
@@ -55,13 +58,10 @@ static int prepare_table(struct store *store, enum store_table table)
 	sql[1] = xasprintf("INSERT INTO %s (%s, until) VALUES (%s?%d)", layout->name, layout->keys,
 			   marks, key + 1);
 	sql[2] = xasprintf("UPDATE %s SET until = ?2 WHERE id = ?1", layout->name);
-	code = database__prepare(store, sql[0], &store->find[table]);
-	if (!code)
-		code = database__prepare(store, sql[1], &store->insert[table]);
-	if (!code)
-		code = database__prepare(store, sql[2], &store->touch[table]);
-	for (int i = 0; i < 3; i++)
+	for (int i = 0; i < 3; i++) {
+		code = code ?: database__prepare(store, sql[i], statements[i]);
 		free(sql[i]);
+	}
 	free(wheres);
 	free(marks);
 	free(names);
@@ -91,7 +91,7 @@ static int prepare(struct store *store)
 	return code;
 }
 
-/* Takes note of what went wrong just now. */
+/* Records the first error. */
 static void check(struct writer *writer, int code)
 {
 	if (!code || writer->wrong)
@@ -100,7 +100,7 @@ static void check(struct writer *writer, int code)
 	writer->wrong = database__explain(writer->store);
 }
 
-/* Runs STATEMENT; returns whether there is a row, which is there until it is reset. */
+/* Runs STATEMENT; returns whether it has a row, which stays valid until the reset. */
 static bool step(struct writer *writer, sqlite3_stmt *statement)
 {
 	int code = writer->wrong ? SQLITE_DONE : sqlite3_step(statement);
@@ -109,7 +109,7 @@ static bool step(struct writer *writer, sqlite3_stmt *statement)
 	return code == SQLITE_ROW;
 }
 
-/* The keys of a row: they are bound to both statements that need them. */
+/* Keys are bound to both statements that use them. */
 static void bind_number(struct writer *writer, enum store_table table, int key, int64_t number)
 {
 	sqlite3_bind_int64(writer->store->find[table], key, number);
@@ -146,7 +146,7 @@ static void keep_row(struct writer *writer, sqlite3_stmt *touch, int64_t id)
 	sqlite3_reset(touch);
 }
 
-/* The row of TABLE whose keys are bound. */
+/* The number of the row whose keys are bound, which is added if it is new. */
 static int64_t intern(struct writer *writer, enum store_table table)
 {
 	struct store *store = writer->store;
@@ -230,7 +230,7 @@ static int64_t put_location(struct writer *writer, uint32_t index)
 	return *id;
 }
 
-/* FNV-1a: only to find a stack by; its bytes are compared. */
+/* FNV-1a.  Only an index: the stack's bytes are compared too. */
 static int64_t hash_of(const struct packed *packed)
 {
 	uint64_t hash = 0xcbf29ce484222325ULL;
@@ -258,7 +258,7 @@ static int64_t put_stack(struct writer *writer, uint32_t index)
 	return *id;
 }
 
-/* A sample as the database has it. */
+/* A sample in row numbers of the database. */
 struct row {
 	int64_t label_set, stack;
 	struct amount amount;
@@ -284,7 +284,8 @@ static int64_t put_labels(struct writer *writer, json_t *labels)
 	return id;
 }
 
-/* All samples of the event, those of a service side by side; how many.  The caller frees *ROWS. */
+/* The samples of the event, sorted by service and stack; returns their number.  The caller frees
+ * *RESULT. */
 static size_t make_rows(struct writer *writer, struct row **result)
 {
 	const struct profile *profile = writer->window->profile;
@@ -310,14 +311,14 @@ static size_t make_rows(struct writer *writer, struct row **result)
 	return count;
 }
 
-/* What a sample of the event stands for. */
+/* The period of the event, in its unit. */
 static uint64_t period_of(const struct writer *writer)
 {
 	return writer->window->profile->events[writer->event].period
 		       ?: ledger__period_ns(writer->window->ledgers[writer->event].rate_hz);
 }
 
-/* Writes the service whose rows begin at FIRST; returns where those of the next one do. */
+/* Writes the service whose rows begin at FIRST; returns where those of the next one begin. */
 static size_t put_service(struct writer *writer, const struct row *rows, size_t first, size_t count)
 {
 	sqlite3_stmt *statement = writer->store->put_service;
@@ -352,7 +353,7 @@ static size_t put_service(struct writer *writer, const struct row *rows, size_t 
 	return next;
 }
 
-/* The outcomes that there were, by their names, as text; the caller frees. */
+/* The outcomes that are not 0, as JSON by name; the caller frees it. */
 static char *outcomes_text(const struct ledger *ledger)
 {
 	json_t *outcomes = json_object();
@@ -367,7 +368,7 @@ static char *outcomes_text(const struct ledger *ledger)
 	return text;
 }
 
-/* The window's row of the event. */
+/* The window's row for the event. */
 static void put_window(struct writer *writer)
 {
 	const struct labelled_window *window = writer->window;
@@ -392,19 +393,16 @@ static void put_window(struct writer *writer)
 	writer->numbers[writer->event] = writer->number;
 }
 
-/* How far ahead it is said what is in use. */
+/* Sets the window until which rows are now in use. */
 static void look_ahead(struct writer *writer)
 {
 	int64_t oldest = 0;
 
-	if (!writer->wrong)
-		check(writer,
-		      database__number(writer->store, "SELECT min(id) FROM windows", 0, &oldest));
+	check(writer, database__number(writer->store, "SELECT min(id) FROM windows", 0, &oldest));
 	writer->last = writer->number + 1;
 	writer->until = writer->last + (writer->number - oldest) / AHEAD_PART;
 }
 
-/* The samples of the event. */
 static void put_samples(struct writer *writer)
 {
 	struct row *rows;
@@ -419,7 +417,7 @@ static void put_all(struct writer *writer)
 {
 	uint32_t count = writer->window->profile->event_count;
 
-	/* First: what several events use, is in use until the last row. */
+	/* All rows first: rows that several events use are in use until the last one. */
 	for (writer->event = 0; writer->event < count; writer->event++)
 		put_window(writer);
 	look_ahead(writer);
@@ -427,7 +425,6 @@ static void put_all(struct writer *writer)
 		put_samples(writer);
 }
 
-/* In one transaction. */
 static void write_window(struct writer *writer)
 {
 	struct store *store = writer->store;
@@ -447,7 +444,7 @@ static void write_window(struct writer *writer)
 		store->added_bytes = after > before ? after - before : 0;
 }
 
-/* *CODE gets SQLite's. */
+/* *CODE: SQLite's code of the first error. */
 static char *try_to_put(struct store *store, const struct labelled_window *window, int *code)
 {
 	const struct profile *profile = window->profile;

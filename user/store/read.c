@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * From the database to a profile.
+ * Reads a profile from the database.
  *
- * A service's samples of one window are some bytes, and of a day there are millions of
- * stacks in them: only numbers are added up, and each stack is looked up once, in the
- * end.
+ * A service's samples of a window are packed bytes, and a day of windows has millions of stacks in
+ * them.  So samples are added up by row number first, and each stack is looked up once, at the end.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -19,19 +18,18 @@
 #include "store/packing.h"
 #include "store/stored_event.h"
 
-/* Of a window, Hz: a store has none beyond these. */
+/* Bounds of a window's rate, in Hz; others mean that the database is corrupt. */
 #define RATE_MIN 1e-3
 #define RATE_MAX 1e6
 
-/* Of a stack, in a window. */
+/* Bound of the samples of one stack in a window. */
 #define SAMPLES_MAX (1ULL << 32)
 
-/* A set of labels. */
 struct known_labels {
 	int64_t id; /* key */
 	uint32_t thread;
 	bool wanted;
-	struct sums sums[EVENTS_MAX]; /* of the samples of each stack, by its ID */
+	struct sums sums[EVENTS_MAX]; /* samples of each stack, by row number */
 	UT_hash_handle hh;
 };
 
@@ -41,14 +39,14 @@ struct reader {
 	struct profile *profile;
 	struct store_found *found;
 	sqlite3_stmt *select[STORE_TABLES];
-	/* What a row of each of the others is in the profile, by its ID: a number, as the sum of
-	 * one. */
+	/* For each table but label_sets, row number to index in the profile, stored as the value of
+	 * a sum. */
 	struct sums numbers[STORE_TABLES];
 	struct known_labels *labels;
-	double lowest_hz, highest_hz; /* of the clock's samples; 0: there were none */
-	int64_t start_ns, end_ns;     /* of the last window */
-	bool clock;		      /* the row that is added is of the clock */
-	char *wrong;		      /* what went wrong first */
+	double lowest_hz, highest_hz; /* of the clock; 0: no samples */
+	int64_t start_ns, end_ns;     /* of the last window that was added */
+	bool clock;		      /* the row being added is of the clock */
+	char *wrong;		      /* the first error */
 };
 
 static const char *const selects[STORE_TABLES] = {
@@ -62,7 +60,7 @@ static const char *const selects[STORE_TABLES] = {
 	[TABLE_LABEL_SETS] = "SELECT labels FROM label_sets WHERE id = ?1",
 };
 
-/* The same of a store that is older, which has no machine code and but one event. */
+/* The same for version 1, which has no machine code and only the clock. */
 static const char *select_of(const struct store *store, enum store_table table)
 {
 	if (store->version >= 2)
@@ -73,27 +71,17 @@ static const char *select_of(const struct store *store, enum store_table table)
 		       : selects[table];
 }
 
-/* Whether the row ID of TABLE is in the profile already; *NUMBER gets which it is. */
-static bool is_known(const struct reader *reader, enum store_table table, int64_t id,
-		     uint32_t *number)
-{
-	const struct sum *known = sums__find(&reader->numbers[table], id);
-
-	if (known)
-		*number = known->value;
-	return known;
-}
-
-/* Takes note that the row ID of TABLE is that NUMBER, and returns that. */
+/* Remembers the index of row ID of TABLE, and returns it. */
 static uint32_t know(struct reader *reader, enum store_table table, int64_t id, uint32_t number)
 {
-	/* None is 0, but where somebody has put it there, who has it looked up each time. */
+	/* 0 is no row number.  A damaged database may refer to it: such a row is looked up each
+	 * time. */
 	if (id)
 		sums__add(&reader->numbers[table], id, 0, number);
 	return number;
 }
 
-/* Takes note of what went wrong just now; returns whether anything did. */
+/* Records the first error; returns whether there is one. */
 static bool check(struct reader *reader, int code)
 {
 	if (code && !reader->wrong)
@@ -101,17 +89,17 @@ static bool check(struct reader *reader, int code)
 	return reader->wrong;
 }
 
-/* Something refers to what is not there, or is not as it was written. */
+/* A row is missing, or has values that are never written. */
 static void take_for_broken(struct reader *reader)
 {
-	/* A text that there was no memory for is none, either. */
+	/* SQLite also returns no text if it is out of memory. */
 	check(reader, sqlite3_errcode(reader->store->database) == SQLITE_NOMEM);
 	if (!reader->wrong)
 		reader->wrong = xasprintf("%s is corrupt (rows are missing): move it away",
 					  reader->store->path);
 }
 
-/* The row ID of TABLE, until its statement is reset; NULL where it is not to be had. */
+/* Row ID of TABLE, valid until the statement is reset; NULL on an error. */
 static sqlite3_stmt *select_row(struct reader *reader, enum store_table table, int64_t id)
 {
 	sqlite3_stmt *statement = reader->select[table];
@@ -130,7 +118,7 @@ static sqlite3_stmt *select_row(struct reader *reader, enum store_table table, i
 	return NULL;
 }
 
-/* The bytes of a column from *AT to *END, which may be none. */
+/* The bytes of a column, from *AT to *END; empty for NULL. */
 static void take_blob(sqlite3_stmt *row, int column, const uint8_t **at, const uint8_t **end)
 {
 	static const uint8_t none[1];
@@ -140,17 +128,25 @@ static void take_blob(sqlite3_stmt *row, int column, const uint8_t **at, const u
 	*end = *at + (bytes ? sqlite3_column_bytes(row, column) : 0);
 }
 
+/* The same for a row that is not in the profile yet.  NULL with its index in *NUMBER if it is; with
+ * 0 on an error. */
+static sqlite3_stmt *select_new(struct reader *reader, enum store_table table, int64_t id,
+				uint32_t *number)
+{
+	const struct sum *known = sums__find(&reader->numbers[table], id);
+
+	*number = known ? known->value : 0;
+	return known ? NULL : select_row(reader, table, id);
+}
+
 static string_id get_string(struct reader *reader, int64_t id)
 {
 	string_id string;
 	const char *text;
-	sqlite3_stmt *row;
+	sqlite3_stmt *row = select_new(reader, TABLE_STRINGS, id, &string);
 
-	if (is_known(reader, TABLE_STRINGS, id, &string))
-		return string;
-	row = select_row(reader, TABLE_STRINGS, id);
 	if (!row)
-		return 0;
+		return string;
 	text = (const char *)sqlite3_column_text(row, 0);
 	if (!text)
 		take_for_broken(reader);
@@ -162,16 +158,13 @@ static string_id get_string(struct reader *reader, int64_t id)
 static uint32_t get_function(struct reader *reader, int64_t id)
 {
 	struct profile_function function;
-	sqlite3_stmt *row;
 	uint32_t number;
+	sqlite3_stmt *row = select_new(reader, TABLE_FUNCTIONS, id, &number);
 	int kind;
 	bool of_interpreter;
 
-	if (is_known(reader, TABLE_FUNCTIONS, id, &number))
-		return number;
-	row = select_row(reader, TABLE_FUNCTIONS, id);
 	if (!row)
-		return 0;
+		return number;
 	kind = sqlite3_column_int(row, 4);
 	of_interpreter = kind & STORE_KIND_INTERPRETER;
 	kind &= ~STORE_KIND_INTERPRETER;
@@ -193,14 +186,11 @@ static uint32_t get_function(struct reader *reader, int64_t id)
 static uint32_t get_mapping(struct reader *reader, int64_t id)
 {
 	struct profile_mapping mapping;
-	sqlite3_stmt *row;
-	uint32_t number;
+	uint32_t number = 0;
+	sqlite3_stmt *row = id ? select_new(reader, TABLE_MAPPINGS, id, &number) : NULL;
 
-	if (!id || is_known(reader, TABLE_MAPPINGS, id, &number))
-		return id ? number : 0;
-	row = select_row(reader, TABLE_MAPPINGS, id);
 	if (!row)
-		return 0;
+		return number;
 	mapping = (struct profile_mapping){
 		.start = sqlite3_column_int64(row, 0),
 		.limit = sqlite3_column_int64(row, 1),
@@ -215,14 +205,11 @@ static uint32_t get_mapping(struct reader *reader, int64_t id)
 static uint32_t get_location(struct reader *reader, int64_t id)
 {
 	struct profile_location location;
-	sqlite3_stmt *row;
 	uint32_t number;
+	sqlite3_stmt *row = select_new(reader, TABLE_LOCATIONS, id, &number);
 
-	if (is_known(reader, TABLE_LOCATIONS, id, &number))
-		return number;
-	row = select_row(reader, TABLE_LOCATIONS, id);
 	if (!row)
-		return 0;
+		return number;
 	location = (struct profile_location){
 		.function = get_function(reader, sqlite3_column_int64(row, 0)),
 		.line = sqlite3_column_int64(row, 1),
@@ -235,7 +222,6 @@ static uint32_t get_location(struct reader *reader, int64_t id)
 	return know(reader, TABLE_LOCATIONS, id, profile__location(reader->profile, &location));
 }
 
-/* The stack whose locations ROW has. */
 static uint32_t unpack_stack(struct reader *reader, sqlite3_stmt *row)
 {
 	uint32_t locations[STACK_DEPTH_MAX], depth = 0;
@@ -253,19 +239,16 @@ static uint32_t unpack_stack(struct reader *reader, sqlite3_stmt *row)
 static uint32_t get_stack(struct reader *reader, int64_t id)
 {
 	uint32_t stack;
-	sqlite3_stmt *row;
+	sqlite3_stmt *row = select_new(reader, TABLE_STACKS, id, &stack);
 
-	if (is_known(reader, TABLE_STACKS, id, &stack))
-		return stack;
-	row = select_row(reader, TABLE_STACKS, id);
 	if (!row)
-		return 0;
+		return stack;
 	stack = unpack_stack(reader, row);
 	sqlite3_reset(row);
 	return know(reader, TABLE_STACKS, id, stack);
 }
 
-/* Whether LABELS have one of the values that are asked for, for each name. */
+/* Whether LABELS match the query: one of the given values for each name in it. */
 static bool matches(const struct store_query *query, const json_t *labels)
 {
 	for (size_t i = 0; i < query->label_count; i++) {
@@ -310,7 +293,7 @@ static struct known_labels *get_labels(struct reader *reader, int64_t id)
 	return known;
 }
 
-/* Adds the samples of a service.  Where the row has no values, each stands for PERIOD. */
+/* Adds the samples of a service.  Without values in the row, each sample is worth PERIOD. */
 static void add_samples(struct reader *reader, struct sums *sums, sqlite3_stmt *row,
 			uint64_t period)
 {
@@ -338,7 +321,7 @@ static void add_samples(struct reader *reader, struct sums *sums, sqlite3_stmt *
 	}
 }
 
-/* Brings the sums of a service's samples of EVENT into the profile. */
+/* Adds the sums of a service and EVENT to the profile. */
 static void settle_service(struct reader *reader, const struct known_labels *labels, uint32_t event)
 {
 	const struct sums *sums = &labels->sums[event];
@@ -391,7 +374,7 @@ static void add_outcomes(struct reader *reader, struct ledger *ledger, const cha
 	json_decref(outcomes);
 }
 
-/* Takes note of the time of a window, which several rows may have. */
+/* Adds the time of a window.  Its rows, one per event, have the same time and follow each other. */
 static void add_time(struct reader *reader, int64_t start_ns, int64_t end_ns)
 {
 	struct profile *profile = reader->profile;
@@ -405,7 +388,6 @@ static void add_time(struct reader *reader, int64_t start_ns, int64_t end_ns)
 	reader->end_ns = end_ns;
 }
 
-/* Adds the clock's rate in a window. */
 static void add_rate(struct reader *reader, double rate_hz)
 {
 	if (!(rate_hz >= RATE_MIN && rate_hz <= RATE_MAX)) {
@@ -416,8 +398,7 @@ static void add_rate(struct reader *reader, double rate_hz)
 	reader->lowest_hz = reader->lowest_hz > 0 ? fmin(reader->lowest_hz, rate_hz) : rate_hz;
 }
 
-/* Adds what a window's own row says of one event: id, start_ns, end_ns, rate_hz, events, lost,
- * outcomes. */
+/* Adds a window's row of one event: id, start_ns, end_ns, rate_hz, events, lost, outcomes. */
 static void add_head(struct reader *reader, sqlite3_stmt *row, struct ledger *ledger)
 {
 	double rate_hz = sqlite3_column_double(row, 3);
@@ -439,7 +420,7 @@ static void add_head(struct reader *reader, sqlite3_stmt *row, struct ledger *le
 		add_rate(reader, rate_hz);
 }
 
-/* A window's row of one event, with all its services, if the profile has that event. */
+/* Adds a window's row with all its services, if the profile has its event. */
 static void add_window(struct reader *reader, sqlite3_stmt *row, sqlite3_stmt *services)
 {
 	const char *text = (const char *)sqlite3_column_text(row, 7);
@@ -519,12 +500,10 @@ static void complete(struct reader *reader)
 
 static int find_extent(struct reader *reader)
 {
-	int code = database__number(reader->store, "SELECT min(start_ns) FROM windows", 0,
-				    &reader->found->first_ns);
-
-	return code ? code
-		    : database__number(reader->store, "SELECT max(end_ns) FROM windows", 0,
-				       &reader->found->last_ns);
+	return database__number(reader->store, "SELECT min(start_ns) FROM windows", 0,
+				&reader->found->first_ns)
+		       ?: database__number(reader->store, "SELECT max(end_ns) FROM windows", 0,
+					   &reader->found->last_ns);
 }
 
 static void forget(struct reader *reader)
@@ -552,7 +531,7 @@ char *store__read(struct store *store, const struct store_query *query, struct p
 	};
 
 	memset(found, 0, sizeof(*found));
-	/* All that follows sees one moment. */
+	/* One transaction: all reads see the same state. */
 	if (!check(&reader, database__run(store, "BEGIN")))
 		check(&reader, find_extent(&reader));
 	for (int table = 0; table < STORE_TABLES && !reader.wrong; table++)

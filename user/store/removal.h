@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What is removed from a store at a time. */
+/* Removes rows and windows from a store, in one transaction per call. */
 #ifndef PYBPFPROF_REMOVAL_H
 #define PYBPFPROF_REMOVAL_H
 
@@ -8,9 +8,13 @@
 
 struct store;
 
-/* In one transaction, removes at most ROWS of each table that no window can use; where there are
- * none, and more than BYTES_MAX are in use, some of the oldest windows, but never the newest one.
- * *MORE: it may have more to do.  An SQLite code; with one the transaction may still be there. */
+/* Removes at most ROWS rows of each table that no window can use.  If there are none, and more than
+ * BYTES_MAX bytes are in use, removes some of the oldest windows, but never the newest one.  *MORE:
+ * there may be more to remove.  An SQLite code; after an error the transaction may be open. */
 int removal__pass(struct store *store, uint64_t bytes_max, int rows, bool *more);
+
+/* Removes some of the windows that ended before BEFORE_NS, since 1970.  An SQLite code; after an
+ * error the transaction may be open. */
+int removal__old(struct store *store, int64_t before_ns);
 
 #endif

@@ -7,25 +7,25 @@
 #include "store/removal.h"
 #include "store/room.h"
 
-/* Nobody else's file has that name. */
+/* No other program uses that name. */
 #define RESERVE_NAME  "pybpfprof.reserve"
 #define RESERVE_BYTES (1U << 20)
-#define LOGGED	      2 /* windows as the last one */
+#define LOGGED	      2 /* windows of the last one's size */
 
-/* Of what is in use, so much is given up at a time, within bounds: so many windows as large as the
- * last one find room, and no call takes long. */
+/* The part of the used space that one call frees, within bounds, and at least the size of WINDOWS
+ * windows like the last one. */
 #define PART	  16
 #define WINDOWS	  4
 #define BYTES_MIN (256U << 10)
 #define BYTES_MAX (16U << 20)
 
-/* What one transaction removes of each table at first, and moves to the file's begin; less where
- * even for that there is no room. */
+/* Rows of each table, and free pages, that one transaction changes at first.  Divided by LESS as
+ * long as there is no room even for that. */
 #define ROWS_A_PASS  128
 #define PAGES_A_PASS 64
 #define LESS	     4
 
-/* Whoever reads keeps the log from being begun anew. */
+/* A reader prevents that the log is truncated. */
 #define PATIENCE_MS 500
 
 static void open_reserve(struct store *store, int flags)
@@ -35,7 +35,7 @@ static void open_reserve(struct store *store, int flags)
 					O_WRONLY | O_NOFOLLOW | O_CLOEXEC | flags, 0600);
 }
 
-/* As much as the log may have grown by since there was no room to merge it. */
+/* The log may have grown by this since there was no room to merge it. */
 void room__reserve(struct store *store)
 {
 	uint64_t window = LOGGED * store->added_bytes;
@@ -59,7 +59,7 @@ void room__give_up_reserve(struct store *store)
 		store->reserved = 0;
 }
 
-/* Brings what is in the log into the database, and empties that. */
+/* Merges the log into the database, and truncates it. */
 static int empty_log(struct store *store)
 {
 	int code = sqlite3_wal_checkpoint_v2(store->database, NULL, SQLITE_CHECKPOINT_TRUNCATE,
@@ -68,7 +68,7 @@ static int empty_log(struct store *store)
 	return code == SQLITE_BUSY ? SQLITE_OK : code;
 }
 
-/* How much has to go. */
+/* The bytes to free. */
 static uint64_t choose(const struct store *store, uint64_t in_use)
 {
 	uint64_t wanted = in_use / PART, windows = WINDOWS * store->added_bytes;
@@ -77,8 +77,7 @@ static uint64_t choose(const struct store *store, uint64_t in_use)
 	return (wanted > windows ? wanted : windows) + (store->reserved ? 0 : RESERVE_BYTES);
 }
 
-/* Where CODE says that there was no room for a transaction of AMOUNT, empties the log for a smaller
- * one. */
+/* If CODE means that a transaction of *AMOUNT found no room, empties the log and lowers *AMOUNT. */
 static int try_less(struct store *store, int code, int *amount)
 {
 	if (!database__lacks_room(store, code) || *amount == 1)
@@ -88,7 +87,8 @@ static int try_less(struct store *store, int code, int *amount)
 	return empty_log(store);
 }
 
-/* Removes the oldest until WANTED bytes of the file are unused, or there is nothing more. */
+/* Removes the oldest windows until WANTED bytes of the file are unused, or nothing is left to
+ * remove. */
 static int remove_oldest(struct store *store, uint64_t wanted)
 {
 	struct database_size size;
@@ -98,9 +98,7 @@ static int remove_oldest(struct store *store, uint64_t wanted)
 	while (!code && more && size.unused < wanted) {
 		code = removal__pass(store, size.bytes > wanted ? size.bytes - wanted : 0, rows,
 				     &more);
-		code = try_less(store, code, &rows);
-		if (!code)
-			code = database__measure(store, &size);
+		code = try_less(store, code, &rows) ?: database__measure(store, &size);
 	}
 	return code;
 }
@@ -112,14 +110,12 @@ static int give_back(struct store *store, uint64_t wanted)
 
 	for (size = before; !code && size.unused && before.bytes - size.bytes < wanted;) {
 		code = database__give_back(store, pages);
-		code = try_less(store, code, &pages);
-		if (!code)
-			code = database__measure(store, &size);
+		code = try_less(store, code, &pages) ?: database__measure(store, &size);
 	}
 	return code;
 }
 
-/* Once, until there has been much more room in between. */
+/* Warns once, and again only after the store has grown to twice the size. */
 static void say(struct store *store, uint64_t in_use)
 {
 	if (in_use > 2 * store->full_bytes)
@@ -139,13 +135,9 @@ char *room__make(struct store *store)
 	say(store, in_use);
 	room__give_up_reserve(store);
 	sqlite3_busy_timeout(store->database, PATIENCE_MS);
-	code = empty_log(store);
-	if (!code)
-		code = remove_oldest(store, wanted);
-	if (!code)
-		code = give_back(store, wanted);
-	if (!code)
-		code = empty_log(store);
+	code = empty_log(store) ?: remove_oldest(store, wanted)
+			 ?: give_back(store, wanted)
+			 ?: empty_log(store);
 	wrong = code ? database__fail(store) : NULL;
 	sqlite3_busy_timeout(store->database, DATABASE_PATIENCE_MS);
 	room__reserve(store);

@@ -1,24 +1,24 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Room on a disk that is full: the store gives up the oldest that it has.
+ * Makes room on a full disk by removing the oldest windows.
  *
- * That takes some room itself: what is removed is written to the log first, and what
- * that has must fit into the database before the log can be begun anew.  So a file
- * holds some from the beginning, which is given up then.
+ * Removal needs some room itself: SQLite writes it to the log first, and merges the log into the
+ * database before it truncates it.  So a reserve file holds some space from the start, and gives it
+ * up then.
  */
 #ifndef PYBPFPROF_ROOM_H
 #define PYBPFPROF_ROOM_H
 
 struct store;
 
-/* Has that file hold its room, where it does not; as far as there is any. */
+/* Grows the reserve file to its size, as far as the disk allows. */
 void room__reserve(struct store *store);
 
-/* Gives that up, where an earlier agent has left it, too: until room is reserved again. */
+/* Truncates the reserve file, also one that an earlier agent has left. */
 void room__give_up_reserve(struct store *store);
 
-/* Makes room for some windows; says so when that begins.  NULL, or what is wrong, which the caller
- * frees. */
+/* Removes the oldest windows until there is room for a few new ones; warns once.  NULL, or an error
+ * message that the caller frees. */
 char *room__make(struct store *store);
 
 #endif

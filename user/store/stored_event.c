@@ -30,8 +30,8 @@ const char *stored_event__column(const struct store *store)
 	return store->version >= 2 ? "event" : "'" CPU "'";
 }
 
-/* Adds EVENT to the COUNT ones at *EVENTS, unless one of that name is there; returns how many there
- * are now. */
+/* Adds EVENT to the COUNT events at *EVENTS, or lowers the period of the one with its name; returns
+ * the new count. */
 static size_t add_event(struct event **events, size_t count, const struct event *event)
 {
 	for (size_t i = 0; i < count; i++) {
