@@ -14,24 +14,23 @@
 
 #include "base/xalloc.h"
 #include "push/credentials.h"
-#include "push/destination_url.h"
 #include "push/handover.h"
+#include "push/outcomes.h"
 #include "push/push_destinations.h"
-#include "push/push_metrics.h"
 
 static void leads_to(const char *text, const struct push_backend *backend, const char *request,
 		     bool secure)
 {
-	struct destination_url url;
-	char *wrong = destination_url__parse(text, &url);
+	struct push_destinations list = { 0 };
+	char *wrong = push_destinations__add(&list, text);
 
 	if (wrong)
 		fail_msg("%s: %s", text, wrong);
-	assert_ptr_equal(url.backend, backend);
-	assert_string_equal(url.given, text);
-	assert_string_equal(url.request, request);
-	assert_int_equal(url.secure, secure);
-	destination_url__free(&url);
+	assert_ptr_equal(list.list[0].url.backend, backend);
+	assert_string_equal(list.list[0].url.given, text);
+	assert_string_equal(list.list[0].url.request, request);
+	assert_int_equal(list.list[0].url.secure, secure);
+	push_destinations__free(&list);
 }
 
 static void urls_are_completed(void **state)
@@ -53,14 +52,14 @@ static void urls_are_completed(void **state)
 
 static void is_refused(const char *text, const char *for_it)
 {
-	struct destination_url url;
-	char *wrong = destination_url__parse(text, &url);
+	struct push_destinations list = { 0 };
+	char *wrong = push_destinations__add(&list, text);
 
 	assert_non_null(wrong);
 	if (!strstr(wrong, for_it))
 		fail_msg("%s: %s", text, wrong);
+	assert_int_equal(list.count, 0);
 	free(wrong);
-	destination_url__free(&url);
 }
 
 static void what_is_no_url_is_refused(void **state)
@@ -195,7 +194,7 @@ static void metrics_have_all_of_it(void **state)
 	counts[1].queued_bytes = 11;
 	push->restarts = 5;
 	push->cpu_ns = 1500000000;
-	push_metrics__write(&list, push, file);
+	push_state__write_metrics(push, &list, file);
 	fclose(file);
 	assert_non_null(
 		strstr(text, "\npybpfprof_push_requests_total{backend=\"parca+http://a tenant=us\","

@@ -10,7 +10,6 @@
 #include "base/log.h"
 #include "base/xalloc.h"
 #include "push/handover.h"
-#include "push/push_metrics.h"
 #include "push/sender.h"
 #include "push/spool.h"
 #include "system/keeper.h"
@@ -201,7 +200,7 @@ static void measure(const void *context, FILE *file)
 {
 	const struct push *push = context;
 
-	push_metrics__write(push->destinations, push->state, file);
+	push_state__write_metrics(push->state, push->destinations, file);
 }
 
 static double cpu_seconds(const void *context)

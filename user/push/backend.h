@@ -14,9 +14,6 @@
 #include "push/body.h"
 #include "services/labelled_window.h"
 
-/* Takes the body of one request, which is the taker's to free, and how many samples are in it. */
-typedef void push_take(void *context, struct body *body, uint64_t samples);
-
 /* Where a series goes to when a request is taken apart. */
 enum push_place {
 	PUSH_NOWHERE,
@@ -47,18 +44,6 @@ struct push_backend {
 	int64_t (*rejected)(const void *answer, size_t length, char **why);
 };
 
-/* Less than what reverse proxies let through, 1 MiB with some, and backends: Pyroscope takes
- * profiles of 4 MiB and 16,000 samples.  Text that is escaped takes up to four times as much. */
-#define REQUEST_BYTES 900000
-#define PROFILE_BYTES 600000
-#define SAMPLES_MAX   15000
-
-/* Pyroscope refuses a series with more than 30 labels, a name of more than 1,024 bytes, and a value
- * of more than 2,048. */
-#define LABELS_MAX	      30
-#define LABEL_NAME_BYTES_MAX  1024
-#define LABEL_VALUE_BYTES_MAX 1024
-
 /* What a backend that wants one calls these profiles. */
 #define PROFILE_NAME "process_cpu"
 
@@ -66,23 +51,5 @@ struct push_backend {
 extern const struct push_backend *const push_backends[];
 
 extern const struct push_backend push_pyroscope, push_parca, push_otlp;
-
-/* The value of a label as it is sent; the caller frees. */
-char *push_label_value(const json_t *value);
-
-/* Adds BATCH, of one series, to BODY as a gzipped pprof file. */
-void push_add_pprof(struct body *body, const struct batch *batch);
-
-/* Requests that are put together from pieces, one after another. */
-struct pieces {
-	push_take *take;
-	void *context;
-	const char *begin, *separator, *end; /* "" where there are none */
-	struct body body;
-	uint64_t samples;
-};
-
-void pieces__add(struct pieces *pieces, const struct body *piece, uint64_t samples);
-void pieces__end(struct pieces *pieces);
 
 #endif

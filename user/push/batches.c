@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: BSD-2-Clause
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/hash_table.h"
+#include "base/log.h"
 #include "base/xalloc.h"
-#include "push/backend.h"
+#include "output/output.h"
+#include "profile/plain_text.h"
 #include "push/batches.h"
-#include "push/few_labels.h"
 #include "services/service.h"
 
 /* What a message of the encoded profile takes beside its strings, at most about. */
@@ -15,6 +17,15 @@
 #define LOCATION_BYTES 20
 #define SAMPLE_BYTES   40
 #define FRAME_BYTES    4
+
+/* Of the names that are said. */
+#define SAID_BYTES_MAX 1000
+
+/* Before all others. */
+static const char *const own[] = {
+	"service_name", "pid",	"thread",	  "namespace", "pod",
+	"container_id", "comm", "python_version", "node",      "pod_uid",
+};
 
 struct series {
 	UT_hash_handle hh;
@@ -48,6 +59,81 @@ struct batches {
 	size_t bytes;
 };
 
+static size_t rank_of(const char *name)
+{
+	size_t i;
+
+	if (strlen(name) > LABEL_NAME_BYTES_MAX)
+		return SIZE_MAX;
+	for (i = 0; i < sizeof(own) / sizeof(own[0]); i++)
+		if (strcmp(name, own[i]) == 0)
+			break;
+	return i;
+}
+
+static int compare_names(const void *left, const void *right)
+{
+	const char *a = *(const char *const *)left, *b = *(const char *const *)right;
+	size_t first = rank_of(a), second = rank_of(b);
+
+	if (first != second)
+		return first < second ? -1 : 1;
+	return strcmp(a, b);
+}
+
+static void say(const json_t *labels, size_t count, const char *const *left_out, size_t left)
+{
+	static bool said;
+	char *names;
+	size_t length;
+	FILE *file;
+
+	if (said)
+		return;
+	said = true;
+	file = xopen_memstream(&names, &length);
+	for (size_t i = 0; i < left; i++)
+		fprintf(file, "%s%s", i ? ", " : "", left_out[i]);
+	fclose(file);
+	names = output__shorten(names, SAID_BYTES_MAX);
+	log__warning("backends accept %zu labels per service, with names up to %d bytes; %s and "
+		     "perhaps others are sent without %s: drop labels with a rule to choose",
+		     count, LABEL_NAME_BYTES_MAX,
+		     json_string_value(json_object_get(labels, "service_name")), names);
+	free(names);
+}
+
+static json_t *choose_labels(json_t *labels, size_t count)
+{
+	size_t all = json_object_size(labels), kept = 0, listed = 0;
+	const char **names, *name;
+	json_t *few, *value;
+
+	if (!count)
+		return json_incref(labels);
+	names = xcalloc(all + 1, sizeof(*names));
+	json_object_foreach(labels, name, value) names[listed++] = name;
+	qsort(names, all, sizeof(*names), compare_names);
+	while (kept < all && kept < count && rank_of(names[kept]) != SIZE_MAX)
+		kept++;
+	if (kept == all) {
+		free(names);
+		return json_incref(labels);
+	}
+	few = json_object();
+	for (size_t i = 0; i < kept; i++)
+		json_object_set(few, names[i], json_object_get(labels, names[i]));
+	say(labels, count, names + kept, all - kept);
+	free(names);
+	return few;
+}
+
+char *push_label_value(const json_t *value)
+{
+	return output__shorten(plain_text__escape(json_string_value(value), SIZE_MAX),
+			       LABEL_VALUE_BYTES_MAX);
+}
+
 /* What tells series apart: their labels as they are sent, which may be shorter. */
 static char *series_key(const json_t *labels)
 {
@@ -70,7 +156,7 @@ static char *series_key(const json_t *labels)
 
 static uint32_t find_series(struct batches *batches, json_t *all_labels)
 {
-	json_t *labels = few_labels__of(all_labels, batches->limits.labels);
+	json_t *labels = choose_labels(all_labels, batches->limits.labels);
 	char *text = series_key(labels);
 	struct series *series;
 
@@ -304,4 +390,18 @@ const struct batch *batches__next(struct batches *batches)
 	       has_room(batches, &batches->rows[batches->next]))
 		take_row(batches, &batches->rows[batches->next++]);
 	return &batches->batch;
+}
+
+void batch__add_pprof(const struct batch *batch, struct body *body)
+{
+	const struct output_options options = { .title = NULL };
+	char *bytes;
+	size_t length;
+	FILE *file = xopen_memstream(&bytes, &length);
+
+	if (output_pprof.write(batch->profile, &options, file))
+		out_of_memory();
+	fclose(file);
+	body__add(body, bytes, length);
+	free(bytes);
 }

@@ -13,9 +13,21 @@
 #include <jansson.h>
 
 #include "profile/profile.h"
+#include "push/body.h"
 #include "services/labelled_window.h"
 
 #define BATCH_PART_NS 1000000LL
+
+/* Of one piece: Pyroscope takes
+ * profiles of 4 MiB and 16,000 samples. */
+#define PROFILE_BYTES 600000
+#define SAMPLES_MAX   15000
+
+/* Pyroscope refuses a series with more than 30 labels, a name of more than 1,024 bytes, and a value
+ * of more than 2,048. */
+#define LABELS_MAX	      30
+#define LABEL_NAME_BYTES_MAX  1024
+#define LABEL_VALUE_BYTES_MAX 1024
 
 struct batch_limits {
 	size_t series;	/* in one batch */
@@ -47,5 +59,11 @@ void batches__free(struct batches *batches);
 
 /* The next one, until the one after it is asked for; NULL: that was all. */
 const struct batch *batches__next(struct batches *batches);
+
+/* The value of a label as it is sent; the caller frees. */
+char *push_label_value(const json_t *value);
+
+/* Adds BATCH, of one series, to BODY as a gzipped pprof file. */
+void batch__add_pprof(const struct batch *batch, struct body *body);
 
 #endif

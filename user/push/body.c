@@ -86,3 +86,22 @@ bool body__gunzip(struct body *body, const void *bytes, size_t length)
 	inflateEnd(&stream);
 	return result == Z_STREAM_END;
 }
+
+void pieces__end(struct pieces *pieces)
+{
+	if (!pieces->body.length)
+		return;
+	body__add_text(&pieces->body, pieces->end);
+	pieces->take(pieces->context, &pieces->body, pieces->samples);
+	pieces->body = (struct body){ 0 };
+	pieces->samples = 0;
+}
+
+void pieces__add(struct pieces *pieces, const struct body *piece, uint64_t samples)
+{
+	if (pieces->body.length + piece->length > REQUEST_BYTES)
+		pieces__end(pieces);
+	body__add_text(&pieces->body, pieces->body.length ? pieces->separator : pieces->begin);
+	body__add(&pieces->body, piece->bytes, piece->length);
+	pieces->samples += samples;
+}

@@ -26,4 +26,23 @@ void body__gzip(struct body *body);
 /* Adds what LENGTH gzipped BYTES stand for; false where they are broken. */
 bool body__gunzip(struct body *body, const void *bytes, size_t length);
 
+/* Takes the body of one request, which is the taker's to free, and how many samples are in it. */
+typedef void push_take(void *context, struct body *body, uint64_t samples);
+
+/* Less than what reverse proxies let through: 1 MiB with some.  Text that is escaped takes up to four
+ * times as much. */
+#define REQUEST_BYTES 900000
+
+/* Requests that are put together from pieces, one after another. */
+struct pieces {
+	push_take *take;
+	void *context;
+	const char *begin, *separator, *end; /* "" where there are none */
+	struct body body;
+	uint64_t samples;
+};
+
+void pieces__add(struct pieces *pieces, const struct body *piece, uint64_t samples);
+void pieces__end(struct pieces *pieces);
+
 #endif

@@ -9,6 +9,9 @@
 
 #include <stdatomic.h>
 #include <stdint.h>
+#include <stdio.h>
+
+struct push_destinations;
 
 /* name, text; docs/push.md has this table, and what leads to which. */
 #define PUSH_OUTCOMES(X)                                                       \
@@ -36,7 +39,6 @@ enum push_outcome {
 };
 
 /* "queue_full", and what people are told. */
-const char *push_outcome__name(enum push_outcome outcome);
 const char *push_outcome__text(enum push_outcome outcome);
 
 struct push_count {
@@ -62,5 +64,9 @@ struct push_state {
 };
 
 void push_count__add(struct push_count *count, uint64_t samples);
+
+/* Writes the counts of DESTINATIONS and of the push process as Prometheus metrics. */
+void push_state__write_metrics(const struct push_state *state,
+			       const struct push_destinations *destinations, FILE *file);
 
 #endif

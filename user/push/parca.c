@@ -42,7 +42,7 @@ static void add_series(struct pieces *pieces, const struct batch *batch)
 	char *labels = labels_text(batch->series[0].labels);
 	struct body profile = { 0 }, piece = { 0 };
 
-	push_add_pprof(&profile, batch);
+	batch__add_pprof(batch, &profile);
 	body__add_text(&piece, "{\"labels\":");
 	body__add_text(&piece, labels);
 	body__add_text(&piece, ",\"samples\":[{\"rawProfile\":\"");

@@ -4,8 +4,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/xalloc.h"
 #include "base/quantity.h"
+#include "base/xalloc.h"
+#include "http/http_url.h"
 #include "push/push_destinations.h"
 
 #define QUEUE_BYTES   (32ULL << 20)
@@ -16,6 +17,59 @@
 #define NS_PER_MINUTE 60e9
 
 #define TENANT "tenant="
+
+/* The backend that TEXT begins with, and where its URL does. */
+static const struct push_backend *find_backend(const char *text, const char **rest)
+{
+	for (const struct push_backend *const *backend = push_backends; *backend; backend++) {
+		size_t length = strlen((*backend)->name);
+
+		if (strncmp(text, (*backend)->name, length) != 0 || text[length] != '+')
+			continue;
+		*rest = text + length + 1;
+		return *backend;
+	}
+	return NULL;
+}
+
+/* "pyroscope, parca or otlp" is the only list there is: the caller frees. */
+static char *backend_names(void)
+{
+	char *names = xstrdup("");
+
+	for (const struct push_backend *const *backend = push_backends; *backend; backend++) {
+		char *longer =
+			xasprintf("%s%s%s+http(s)://HOST:PORT", names,
+				  *names ? (backend[1] ? ", " : " or ") : "", (*backend)->name);
+
+		free(names);
+		names = longer;
+	}
+	return names;
+}
+
+static char *parse_url(const char *text, struct destination_url *url)
+{
+	struct http_url parsed;
+	const char *rest = NULL;
+	char *names, *wrong;
+
+	*url = (struct destination_url){ .backend = find_backend(text, &rest) };
+	if (!url->backend) {
+		names = backend_names();
+		wrong = xasprintf("the URL does not name the kind of backend: %s", names);
+		free(names);
+		return wrong;
+	}
+	wrong = http_url__parse(rest, "put them into a file, user=FILE behind the URL", &parsed);
+	if (wrong)
+		return wrong;
+	url->given = xstrdup(text);
+	url->request = xasprintf("%s%s", parsed.base, url->backend->path);
+	url->secure = parsed.https || parsed.of_this_machine;
+	http_url__free(&parsed);
+	return NULL;
+}
 
 /* What is in a file may change; that it can be read is wanted from the start. */
 static char *take_file(const char **file, const char *value)
@@ -102,7 +156,8 @@ static bool is_known(const struct push_destinations *destinations, const char *n
 
 static void free_destination(struct push_destination *destination)
 {
-	destination_url__free(&destination->url);
+	free(destination->url.given);
+	free(destination->url.request);
 	free(destination->name);
 	free(destination->words);
 }
@@ -113,7 +168,7 @@ char *push_destinations__add(struct push_destinations *destinations, const char 
 					  .queue_bytes = QUEUE_BYTES,
 					  .timeout_s = TIMEOUT_S };
 	char *rest = added.words, *word = strsep(&rest, " ");
-	char *wrong = destination_url__parse(word, &added.url);
+	char *wrong = parse_url(word, &added.url);
 
 	while (!wrong && (word = strsep(&rest, " ")))
 		if (*word)

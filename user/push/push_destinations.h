@@ -3,7 +3,14 @@
 #ifndef PYBPFPROF_PUSH_DESTINATIONS_H
 #define PYBPFPROF_PUSH_DESTINATIONS_H
 
-#include "push/destination_url.h"
+#include "push/backend.h"
+
+struct destination_url {
+	const struct push_backend *backend;
+	char *given;   /* as it was given */
+	char *request; /* what requests are sent to */
+	bool secure;   /* https, or this machine itself */
+};
 
 /* One --push. */
 struct push_destination {

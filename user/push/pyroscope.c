@@ -56,7 +56,7 @@ static void add_series(struct pieces *pieces, const struct batch *batch)
 	Pyroscope__Sample sample = PYROSCOPE__SAMPLE__INIT, *samples[] = { &sample };
 	struct body profile = { 0 }, piece = { 0 };
 
-	push_add_pprof(&profile, batch);
+	batch__add_pprof(batch, &profile);
 	sample.raw_profile = (ProtobufCBinaryData){ profile.length, profile.bytes };
 	series.n_samples = 1;
 	series.samples = samples;
