@@ -48,15 +48,14 @@ static struct entry *table__find(const struct table *table, const void *key, siz
 	return entry;
 }
 
-/* The entry of KEY, made with the next id and *ADDED where there is none. */
-static struct entry *table__intern(struct table *table, const void *key, size_t length, bool *added)
+/* The entry of KEY, made with the next id if it is new. */
+static struct entry *table__intern(struct table *table, const void *key, size_t length)
 {
 	struct entry *entry;
 	unsigned int hash;
 
 	HASH_VALUE(key, length, hash);
 	HASH_FIND_BYHASHVALUE(hh, table->entries, key, length, hash, entry);
-	*added = !entry;
 	if (entry)
 		return entry;
 	/* The byte after the key ends a string. */
@@ -121,10 +120,9 @@ void profile__free(struct profile *profile)
 static string_id add_string(struct profile *profile, const char *string)
 {
 	struct table *table = &profile->index->strings;
-	bool added;
-	struct entry *entry = table__intern(table, string, strlen(string), &added);
+	struct entry *entry = table__intern(table, string, strlen(string));
 
-	if (added) {
+	if (entry->id == profile->string_count) {
 		profile->strings = xgrow(profile->strings, &table->capacity,
 					 profile->string_count + 1, sizeof(*profile->strings));
 		profile->strings[profile->string_count++] = (const char *)entry->key;
@@ -160,14 +158,13 @@ uint32_t profile__function(struct profile *profile, const struct profile_functio
 {
 	struct table *table = &profile->index->functions;
 	struct profile_function key = *function;
-	bool added;
 	struct entry *entry;
 
 	if (!key.name)
 		key.name = profile__string(profile, "<unnamed>");
 	key.shown_filename = key.short_filename;
-	entry = table__intern(table, &key, FUNCTION_KEY_BYTES, &added);
-	if (!added) {
+	entry = table__intern(table, &key, FUNCTION_KEY_BYTES);
+	if (entry->id < profile->function_count) {
 		take_longer(profile, &profile->functions[entry->id], key.short_filename);
 	} else {
 		profile->functions =
@@ -181,10 +178,9 @@ uint32_t profile__function(struct profile *profile, const struct profile_functio
 uint32_t profile__mapping(struct profile *profile, const struct profile_mapping *mapping)
 {
 	struct table *table = &profile->index->mappings;
-	bool added;
-	struct entry *entry = table__intern(table, mapping, sizeof(*mapping), &added);
+	struct entry *entry = table__intern(table, mapping, sizeof(*mapping));
 
-	if (added) {
+	if (entry->id == profile->mapping_count) {
 		profile->mappings = xgrow(profile->mappings, &table->capacity,
 					  profile->mapping_count + 1, sizeof(*profile->mappings));
 		profile->mappings[profile->mapping_count++] = *mapping;
@@ -195,10 +191,9 @@ uint32_t profile__mapping(struct profile *profile, const struct profile_mapping 
 uint32_t profile__location(struct profile *profile, const struct profile_location *location)
 {
 	struct table *table = &profile->index->locations;
-	bool added;
-	struct entry *entry = table__intern(table, location, LOCATION_KEY_BYTES, &added);
+	struct entry *entry = table__intern(table, location, LOCATION_KEY_BYTES);
 
-	if (added) {
+	if (entry->id == profile->location_count) {
 		profile->locations =
 			xgrow(profile->locations, &table->capacity, profile->location_count + 1,
 			      sizeof(*profile->locations));
@@ -217,10 +212,9 @@ uint32_t profile__process(struct profile *profile, uint64_t serial, uint32_t pid
 {
 	struct table *table = &profile->index->processes;
 	uint64_t key[] = { serial };
-	bool added;
-	struct entry *entry = table__intern(table, key, sizeof(key), &added);
+	struct entry *entry = table__intern(table, key, sizeof(key));
 
-	if (added) {
+	if (entry->id == profile->process_count) {
 		profile->processes = xgrow(profile->processes, &table->capacity,
 					   profile->process_count + 1, sizeof(*profile->processes));
 		profile->processes[profile->process_count++] =
@@ -246,10 +240,9 @@ uint32_t profile__thread(struct profile *profile, uint32_t process, uint32_t tid
 {
 	struct table *table = &profile->index->threads;
 	uint32_t key[] = THREAD_KEY(process, tid, start);
-	bool added;
-	struct entry *entry = table__intern(table, key, sizeof(key), &added);
+	struct entry *entry = table__intern(table, key, sizeof(key));
 
-	if (added) {
+	if (entry->id == profile->thread_count) {
 		profile->threads = xgrow(profile->threads, &table->capacity,
 					 profile->thread_count + 1, sizeof(*profile->threads));
 		profile->threads[profile->thread_count++] =
@@ -287,10 +280,9 @@ bool profile__has_stack(const struct profile *profile, const uint32_t *locations
 uint32_t profile__stack(struct profile *profile, const uint32_t *locations, uint32_t depth)
 {
 	struct table *table = &profile->index->stacks;
-	bool added;
-	struct entry *entry = table__intern(table, locations, depth * sizeof(*locations), &added);
+	struct entry *entry = table__intern(table, locations, depth * sizeof(*locations));
 
-	if (added) {
+	if (entry->id == profile->stack_count) {
 		profile->stacks = xgrow(profile->stacks, &table->capacity, profile->stack_count + 1,
 					sizeof(*profile->stacks));
 		profile->stacks[profile->stack_count++] =
@@ -304,10 +296,9 @@ void profile__add(struct profile *profile, uint32_t thread, uint32_t stack, uint
 {
 	struct table *table = &profile->index->samples;
 	uint32_t key[] = { thread, stack, event };
-	bool added;
-	struct entry *entry = table__intern(table, key, sizeof(key), &added);
+	struct entry *entry = table__intern(table, key, sizeof(key));
 
-	if (added) {
+	if (entry->id == profile->sample_count) {
 		profile->samples = xgrow(profile->samples, &table->capacity,
 					 profile->sample_count + 1, sizeof(*profile->samples));
 		profile->samples[profile->sample_count++] =
