@@ -12,7 +12,7 @@
 #include "output/destination.h"
 #include "system/sudo_user.h"
 
-/* As many as the kernel follows. */
+/* The kernel's own limit. */
 #define LINKS_MAX 40
 
 char *destination__folder(const char *path)
@@ -24,7 +24,7 @@ char *destination__folder(const char *path)
 	return slash == path ? xstrdup("/") : xstrndup(path, slash - path);
 }
 
-/* Whether nobody but those for whom the program works could have made what belongs to OWNER. */
+/* Whether OWNER is root or a user for whom the program works. */
 static bool is_trusted(uid_t owner)
 {
 	struct sudo_user user;
@@ -32,7 +32,8 @@ static bool is_trusted(uid_t owner)
 	return owner == 0 || owner == getuid() || (sudo_user__find(&user) && owner == user.uid);
 }
 
-/* Whether the kernel itself made PATH, as it did what stands for an open file: /proc/self/fd/1. */
+/* Whether PATH is in /proc, where the kernel makes links for open files, such as
+ * /proc/self/fd/1. */
 static bool is_kernels(const char *path)
 {
 	char *folder = destination__folder(path);
@@ -48,7 +49,7 @@ static bool is_stream(mode_t mode)
 	return S_ISFIFO(mode) || S_ISCHR(mode);
 }
 
-/* Where the link PATH leads; NULL with errno where that cannot be told.  The caller frees. */
+/* The target of the link PATH; NULL with errno on an error.  The caller frees it. */
 static char *read_link(const char *path)
 {
 	char target[PATH_MAX], *folder, *joined;
@@ -65,7 +66,7 @@ static char *read_link(const char *path)
 	return joined;
 }
 
-/* Takes one step from where DESTINATION is; *LAST where there is no other. */
+/* Follows one link, if DESTINATION is a link; *LAST: it is not. */
 static int step(struct destination *destination, bool *last)
 {
 	struct stat status, leads_to;
@@ -77,7 +78,7 @@ static int step(struct destination *destination, bool *last)
 	if (S_ISDIR(status.st_mode))
 		return -EISDIR;
 	if (!S_ISLNK(status.st_mode)) {
-		/* Another user's pipe would get what was profiled: it is replaced. */
+		/* Another user's pipe would receive the profile, so it is replaced. */
 		destination->in_place = is_stream(status.st_mode) && is_trusted(status.st_uid);
 		return 0;
 	}

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Where a path leads that is to be written to.
+ * Resolves a path that is to be written to.
  *
- * Links are followed here and not by the kernel, for the program often runs as
- * root: one that anybody could have made, as in /tmp, may lead to any file of the
- * machine.  So only the links of root, of the user who runs the program and of the
- * one who called sudo are followed.
+ * Links are followed here and not by the kernel, because the program often runs as root: in a
+ * folder such as /tmp any user could make a link to any file of the machine.  Only links of root,
+ * of the user who runs the program and of the user who called sudo are followed.
  */
 #ifndef PYBPFPROF_DESTINATION_H
 #define PYBPFPROF_DESTINATION_H
@@ -14,17 +13,17 @@
 #include <sys/types.h>
 
 struct destination {
-	char *path;    /* where there may be nothing yet, but no link */
-	bool in_place; /* a device or a pipe, which is opened and not replaced */
-	uid_t owner;   /* where -EPERM: whose the link is */
+	char *path;    /* no link; the file may not exist yet */
+	bool in_place; /* a device or a pipe: opened, not replaced */
+	uid_t owner;   /* with -EPERM: the link's owner */
 };
 
-/* Follows PATH as far as it can be.  *DESTINATION is for destination__free in any case.
- * 0; -EPERM where a link is another user's; -EISDIR; or -errno. */
+/* Resolves PATH.  0; -EPERM if a link belongs to another user; -EISDIR; or -errno.  *DESTINATION
+ * must be freed with destination__free even after an error. */
 int destination__find(const char *path, struct destination *destination);
 void destination__free(struct destination *destination);
 
-/* The folder that PATH is in; the caller frees. */
+/* The folder of PATH; the caller frees it. */
 char *destination__folder(const char *path);
 
 #endif

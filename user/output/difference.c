@@ -10,7 +10,7 @@
 /* Longer names are of no use on a terminal. */
 #define NAME_BYTES_MAX 400
 
-/* A function in both profiles: percent of a CPU's time.  Its line is not what it is found by, for
+/* A function in both profiles, with percentages of a CPU's time.  The key has no line, because
  * lines move from one version to the next. */
 struct row {
 	struct {
@@ -37,7 +37,7 @@ static char *name_of(const struct profile *profile, const struct output_options 
 	return both;
 }
 
-/* The row of FUNCTION.  Both profiles have the same strings. */
+/* The row of FUNCTION, added if it is new.  Both profiles have the same strings. */
 static struct row *row_of(struct row **rows, const struct profile *profile,
 			  const struct output_options *options,
 			  const struct profile_function *function)
@@ -55,7 +55,7 @@ static struct row *row_of(struct row **rows, const struct profile *profile,
 	return row;
 }
 
-/* Percent of a CPU's time that one sample of PROFILE stands for. */
+/* The percentage of a CPU's time that one sample of PROFILE stands for. */
 static double weight_of(const struct profile *profile)
 {
 	return profile->rate_hz > 0 && profile->duration_ns > 0
@@ -70,7 +70,7 @@ double difference__scale(const struct profile *before, const struct profile *now
 	return weight > 0 ? weight_of(before) / weight : 0;
 }
 
-/* Adds PROFILE, the one before, or the other one; what it took altogether. */
+/* Adds PROFILE as column WHICH (0: before, 1: now); returns its total. */
 static double add_profile(struct row **rows, const struct profile *profile, int which,
 			  const struct output_options *options)
 {
@@ -107,7 +107,7 @@ static int compare_rows(const void *one, const void *other)
 	return self != 0 ? (self > 0 ? 1 : -1) : strcmp(left->name, right->name);
 }
 
-/* All of ROWS, what changed most first; the caller frees. */
+/* ROWS, largest change first, up to NULL; the caller frees it. */
 static struct row **sort(struct row *rows)
 {
 	struct row **sorted = xcalloc(HASH_COUNT(rows) + 1, sizeof(*sorted));

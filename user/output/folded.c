@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Folded stacks: a line for each stack, root first, and its count; of a difference two, as
- * difffolded.pl has them: before, and now.
+ * Folded stacks: one line for each stack, root first, with its count.  For a difference two counts,
+ * as difffolded.pl writes them: before, and now.
  *
- * A line is never spelled out before it is printed.  Every label has a rank
- * among all labels, a line is a row of ranks, and lines are sorted, and merged
- * where they have become the same, by those.
+ * Lines are not built as text before they are printed.  Each label has a rank among all labels, a
+ * line is a sequence of ranks, and lines are sorted and merged by these.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -16,32 +15,32 @@
 #include "output/difference.h"
 #include "output/output.h"
 
-/* No program's names fill that, 1,000 bytes for each of the most frames that there are; but a
- * target may have made some that would fill a disk. */
+/* No real program fills that: 1,000 bytes for each of the most frames.  But a target may make names
+ * that would fill a disk. */
 #define LINE_BYTES_MAX (1024 * 1024)
 #define COUNT_BYTES    48
 
 _Static_assert(3 * LABEL_BYTES_MAX + 64 + COUNT_BYTES < LINE_BYTES_MAX,
 	       "a process, a thread and a leaf always fit");
 
-/* From the first line on that is so long, Pyroscope drops all, silently. */
+/* Pyroscope silently drops the rest of a file from the first line of this length on. */
 #define LONG_LINE_BYTES (64 * 1024)
 
-/* Stands for the callers of a stack that is too long for a line. */
+/* Replaces the callers of a stack that is too long for a line. */
 static const char marker[] = "[callers cut]";
 
-/* Labels are numbered: the locations, the threads, the processes, the marker. */
+/* Labels are numbered: locations, threads, processes, the marker. */
 struct labels {
-	uint32_t *ranks;    /* of each label; equal labels have one rank */
+	uint32_t *ranks;    /* by number; equal labels have the same rank */
 	const char **texts; /* by rank */
 	char **owned;	    /* by number */
 	uint32_t first_thread, first_process, marker, count;
 };
 
 struct line {
-	uint32_t root[3]; /* ranks that stand before the frames */
+	uint32_t root[3]; /* ranks before the frames */
 	uint32_t root_length;
-	uint32_t depth; /* frames, counted from the leaf */
+	uint32_t depth; /* number of frames, counted from the leaf */
 	const uint32_t *locations;
 	uint64_t count, before;
 };
@@ -108,7 +107,7 @@ static uint32_t line__length(const struct line *line)
 	return line->root_length + line->depth;
 }
 
-/* The rank of the INDEXth label of a line, root first. */
+/* The rank of label INDEX of a line, root first. */
 static uint32_t line__rank(const struct line *line, const struct labels *labels, uint32_t index)
 {
 	if (index < line->root_length)
@@ -130,7 +129,7 @@ static int compare_lines(const void *left, const void *right, void *labels)
 	return (a_length > b_length) - (a_length < b_length);
 }
 
-/* Leaves out what does not fit, at the root's side: the leaf is what was running. */
+/* Cuts callers that do not fit: the leaf is the code that ran. */
 static void line__cut(struct line *line, const struct labels *labels)
 {
 	size_t length = sizeof(marker) + COUNT_BYTES;
@@ -166,7 +165,7 @@ static void line__init(struct line *line, const struct profile *profile,
 	line__cut(line, labels);
 }
 
-/* Returns how many bytes its stack takes. */
+/* Returns the bytes of the stack. */
 static size_t line__print(const struct line *line, const struct labels *labels, bool differs,
 			  FILE *file)
 {
@@ -186,7 +185,7 @@ static size_t line__print(const struct line *line, const struct labels *labels, 
 	return bytes;
 }
 
-/* A line for each sample, of both profiles where there are two; the caller frees them. */
+/* A line for each sample, of both profiles for a difference; the caller frees them. */
 static struct line *make_lines(const struct profile *profile, const struct output_options *options,
 			       const struct labels *labels, size_t *count)
 {

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * One HTML file that needs nothing else: page/page.html with its style, its
- * script and the profile in place of the {{markers}}.
+ * One self-contained HTML file: page/page.html with its style, its script and the profile in place
+ * of the {{markers}}.
  *
- * The profile is JSON in a <script> that no browser runs.  A parser of HTML
- * looks in there for nothing but "<" ("</script", "<!--"), and "<" can stand
- * only in JSON's strings, so every one is written as \u003c.
+ * The profile is JSON in a <script> of a type that browsers do not run.  In there an HTML parser
+ * looks only for "<" ("</script", "<!--").  JSON has "<" only in strings, so each one is written as
+ * \u003c.
  *
- * Stacks are written in the order of their frames from the root, each as the
- * number of frames it shares with the one before and those that it adds: that
- * is the tree the page draws, one number a node, and takes no memory here.
+ * Stacks are sorted by their frames from the root.  Each is written as the number of frames that it
+ * shares with the previous one, and the frames that it adds.  That is the tree that the page draws,
+ * with one number per node, and it needs no memory here.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -28,17 +28,17 @@
 #define NONCE_BYTES 16
 #define NS_PER_MS   1000000
 
-/* What the page's data.js calls machine code of the interpreter, beside enum frame_kind. */
+/* The page's data.js has this kind for machine code of the interpreter, beside enum frame_kind. */
 #define KIND_INTERPRETER (FRAME_REASON + 1)
 
 struct page {
 	const struct profile *profile;
 	const struct output_options *options;
 	FILE *file;
-	char nonce[2 * NONCE_BYTES + 1]; /* no script or style of another nonce is run */
+	char nonce[2 * NONCE_BYTES + 1]; /* scripts and styles with another nonce do not run */
 };
 
-/* One script in the page, in this order. */
+/* The page has one script, made of these in this order. */
 #define SCRIPTS(X)   \
 	X(format)    \
 	X(color)     \
@@ -107,10 +107,10 @@ static int write_escaped(const char *text, size_t size, void *file)
 	return 0;
 }
 
-/* Takes VALUE over; NULL, of what is no text or has no memory, is an error. */
+/* Writes and releases VALUE.  NULL is an error: invalid text, or out of memory. */
 static int write_json(json_t *value, FILE *file)
 {
-	/* ASCII alone: no browser can take it for another encoding. */
+	/* ASCII only, so that no browser can guess another encoding. */
 	const size_t flags = JSON_ENCODE_ANY | JSON_ENSURE_ASCII | JSON_INDENT(2);
 	int error = 0;
 
@@ -148,7 +148,7 @@ static unsigned int kind_of(const struct profile_function *function)
 		       : (unsigned int)function->kind;
 }
 
-/* Rows of numbers one after another, as the page's data.js takes them apart. */
+/* Flat rows of numbers, as the page's data.js reads them. */
 static void write_tables(const struct page *page, FILE *file)
 {
 	const struct profile *profile = page->profile;
@@ -185,7 +185,7 @@ static void write_tables(const struct page *page, FILE *file)
 	fputs("],\n", file);
 }
 
-/* The frames that two stacks have in common at the root. */
+/* The number of frames that two stacks share at the root. */
 static uint32_t shared_frames(const struct profile_stack *a, const struct profile_stack *b)
 {
 	uint32_t shared = 0;
@@ -207,7 +207,7 @@ static int compare_stacks(const void *left, const void *right, void *stacks)
 	return a->locations[a->depth - 1 - shared] < b->locations[b->depth - 1 - shared] ? -1 : 1;
 }
 
-/* For each stack: frames shared with the one before, frames added, and those, root first. */
+/* Per stack: frames shared with the previous one, frames added, and these, root first. */
 static void write_stacks(const struct profile *profile, const uint32_t *order, FILE *file)
 {
 	const struct profile_stack empty = { .depth = 0 }, *previous = &empty;
@@ -225,7 +225,7 @@ static void write_stacks(const struct profile *profile, const uint32_t *order, F
 	fputs("],\n", file);
 }
 
-/* The samples of EVENT.  PLACES: of each stack, where it was written. */
+/* The samples of EVENT.  PLACES: by stack, its place in the written order. */
 static void write_samples(const struct profile *profile, uint32_t event, const uint32_t *places,
 			  FILE *file)
 {
@@ -244,7 +244,7 @@ static void write_samples(const struct profile *profile, uint32_t event, const u
 	fputs("],\n", file);
 }
 
-/* What the samples of EVENT are, and what became of them. */
+/* The samples of EVENT, with its name and ledger. */
 static int write_event(const struct page *page, uint32_t event, const uint32_t *places)
 {
 	const struct profile_event *shown = &page->profile->events[event];
@@ -257,7 +257,7 @@ static int write_event(const struct page *page, uint32_t event, const uint32_t *
 	return write_json(ledger__json(&ledger), page->file);
 }
 
-/* Those that a menu of the page has beside the first. */
+/* The events beside the first, for the page's menu. */
 static int write_other_events(const struct page *page, const uint32_t *places)
 {
 	int error = 0;
@@ -272,7 +272,7 @@ static int write_other_events(const struct page *page, const uint32_t *places)
 	return error;
 }
 
-/* What the profile is compared with: its samples, of the same threads and stacks. */
+/* The samples of the profile before, which has the same threads and stacks. */
 static void write_before(const struct page *page, const uint32_t *places)
 {
 	const struct profile *before = page->options->before;
@@ -365,7 +365,7 @@ static const struct {
 	{ "{{profile}}", write_profile },
 };
 
-/* Writes what the marker at TEXT stands for; the marker's length, or 0 where there is none. */
+/* Replaces the marker at TEXT; returns its length, or 0 if there is none. */
 static size_t write_marker(const struct page *page, const char *text, size_t length, int *error)
 {
 	for (size_t i = 0; i < sizeof(markers) / sizeof(markers[0]); i++) {

@@ -6,17 +6,17 @@
 #include "output/output.h"
 #include "profile/plain_text.h"
 
-/* A label is two of these at most, and a few characters of its own. */
+/* A label has at most two parts and a few characters of its own. */
 #define PART_BYTES_MAX (LABEL_BYTES_MAX / 2 - 64)
 
-/* Every space but the plain one, which to some readers is like any other. */
+/* The spaces other than " ", which some readers treat like " ". */
 static bool is_odd_space(uint32_t point)
 {
 	return point == 0xa0 || point == 0x1680 || (point >= 0x2000 && point <= 0x200a) ||
 	       point == 0x202f || point == 0x205f || point == 0x3000;
 }
 
-/* TEXT as a part of a label, without what separates labels, or looks like it: up to BYTES_MAX. */
+/* TEXT as a part of a label of at most BYTES_MAX bytes, without separators and odd spaces. */
 static char *clean(const char *text, size_t bytes_max)
 {
 	char *single = xmalloc(strlen(text) + 1), *to = single, *result;
@@ -37,7 +37,7 @@ static char *clean(const char *text, size_t bytes_max)
 	return result;
 }
 
-/* Readers take a number behind a space for a count; a brace in front, for JSON. */
+/* Readers take a number after a space for a count, and a leading brace for JSON. */
 static char *harmless(char *label)
 {
 	char *space = strrchr(label, ' ');

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The formats a profile is written in: one file each, each ending with its
- * entry in one table (formats.c).
+ * The output formats: one file each, which ends with its entry of the table in formats.c; and the
+ * labels that they share (labels.c).
  */
 #ifndef PYBPFPROF_OUTPUT_H
 #define PYBPFPROF_OUTPUT_H
@@ -13,27 +13,27 @@
 
 struct output_options {
 	bool threads;	     /* -t: a frame for each thread at the root */
-	bool by_process;     /* as of several processes, however many were found */
-	bool full_filenames; /* --full-filenames: as the code object has them */
-	const char *title;   /* what was profiled: "PID 1234: python3 app.py"; valid UTF-8.
-			      * pprof without one has no comments */
-	/* What the profile is compared with, where the format tells_difference: all but its samples
-	 * and times is the profile's own.  NULL: nothing. */
+	bool by_process;     /* show processes even if there is only one */
+	bool full_filenames; /* --full-filenames: paths as in code objects */
+	/* The target: "PID 1234: python3 app.py"; valid UTF-8.  NULL: pprof writes no comments. */
+	const char *title;
+	/* The profile before, for formats with tells_difference.  It shares everything with the
+	 * profile but samples and times.  NULL: no comparison. */
 	const struct profile *before;
 };
 
 struct output_format {
-	const char *name;	 /* what -f takes */
+	const char *name;	 /* as for -f */
 	const char *description; /* one line for --help */
-	const char *use;	 /* what to do with the file; NULL: nothing to say */
+	const char *use;	 /* what to do with the file, or NULL */
 	const char *suffix;	 /* of a default file name: "html", "speedscope.json" */
-	const char *endings[4];	 /* of -o that mean this format, longest first; NULL ends */
-	bool tells_threads;	 /* apart, without -t, too */
-	bool tells_difference;	 /* from what was before */
-	bool holds_events;	 /* several; the others show one, the profile's first */
-	bool chooses_kinds;	 /* of frames, when it is looked at: it wants all that there are */
-	/* Writes the whole profile; 0, or -errno where the error is not the file's own
-	 * (the caller checks that with ferror and fclose). */
+	const char *endings[4];	 /* of -o that choose this format, longest first, up to NULL */
+	bool tells_threads;	 /* shows threads even without -t */
+	bool tells_difference;	 /* can show a difference */
+	bool holds_events;	 /* holds several events; other formats show the profile's first */
+	bool chooses_kinds;	 /* the viewer chooses kinds of frames, so all kinds are wanted */
+	/* Writes the whole profile.  0, or -errno for errors other than those of FILE, which the
+	 * caller checks. */
 	int (*write)(const struct profile *profile, const struct output_options *options,
 		     FILE *file);
 };
@@ -44,47 +44,46 @@ extern const struct output_format output_pprof;
 extern const struct output_format output_speedscope;
 extern const struct output_format output_text;
 
-/* All formats, the default one first; NULL ends. */
+/* All formats, the default first, up to NULL. */
 extern const struct output_format *const output_formats[];
 
-/* NULL where there is none. */
+/* NULL: there is none. */
 const struct output_format *output__by_name(const char *name);
 const struct output_format *output__by_ending(const char *path);
 
-/* Refuses FORMAT for COUNT events if it cannot hold them.  NULL, or what is wrong and its mend,
- * which the caller frees. */
+/* NULL, or why FORMAT cannot hold COUNT events, with a remedy; the caller frees it. */
 char *output__refuse_events(const struct output_format *format, size_t count);
 
-/* The name of FUNCTION's file, as it is to be shown. */
+/* The path of FUNCTION's file to show. */
 string_id output__filename(const struct output_options *options,
 			   const struct profile_function *function);
 
-/* Says that FORMAT was written to PATH, and what to do with it; nothing for standard output. */
+/* Logs that PATH was written in FORMAT, and what to do with it; nothing for standard output. */
 void output__say_written(const struct output_format *format, const char *path);
 
 /*
- * Labels: one line of text, safe in a folded stack and on a terminal.  Control
- * and direction characters are escaped, `;` is `:`, none ends in a space and a
- * number, and none is longer than LABEL_BYTES_MAX.  The caller frees them.
+ * Labels: one line of text, safe in a folded stack and on a terminal.  Control characters and those
+ * of text direction are escaped, `;` becomes `:`, no label ends in a space and a number, and none
+ * is longer than LABEL_BYTES_MAX.  The caller frees labels.
  */
 #define LABEL_BYTES_MAX (16 * 1024)
 
-/* How every text output spells a location: "qualname (json/decoder.py:355)", a reason as its
- * bare text, a file that is not known as "?". */
+/* The label of a location: "qualname (json/decoder.py:355)"; a reason is its text alone; "?" is an
+ * unknown file. */
 char *output__frame_label(const struct profile *profile, const struct output_options *options,
 			  uint32_t location);
 
-/* "thread (TID): name" and "process PID:"command"", which stand before a stack's frames; of several
- * processes that count as one, which has no PID, "service "name"". */
+/* The labels "thread (TID): name" and "process PID:"command"", which precede a stack's frames.  A
+ * service, which has no PID, is "service "name"". */
 char *output__thread_label(const struct profile *profile, uint32_t thread);
 char *output__process_label(const struct profile *profile, uint32_t process);
 
-/* Whether a stack is told with its process. */
+/* Whether stacks are shown with their processes. */
 bool output__shows_processes(const struct profile *profile, const struct output_options *options);
 
-/* Cuts what TEXT, of valid UTF-8, has over BYTES_MAX out of its middle, with " ... " in its place:
- * a command line begins with the program and ends with what it was told to do, a path ends with
- * the name.  Returns TEXT. */
+/* Shortens TEXT, valid UTF-8, in place to BYTES_MAX bytes, with " ... " in its middle: a command
+ * line starts with the program and ends with its task, and a path ends with the name.  Returns
+ * TEXT. */
 char *output__shorten(char *text, size_t bytes_max);
 #define COMMAND_BYTES_MAX 256
 

@@ -40,16 +40,16 @@ char *output_file__expand(const char *pattern, pid_t pid)
 	return replace(replace(xstrdup(pattern), "%p", pid_text), "%t", time_text);
 }
 
-/* Both are to be written to where the shell's redirection stands, a file too. */
+/* Both names mean the open descriptor, also if it is redirected to a file. */
 static bool is_stdout(const char *path)
 {
 	return strcmp(path, "-") == 0 || strcmp(path, "/dev/stdout") == 0;
 }
 
-/* What a path names: a file, or one that may come to be in a folder. */
+/* An existing file, or a name in a folder. */
 struct place {
-	struct stat status; /* the file's, or its folder's */
-	char *name;	    /* in that folder; NULL where the file is there */
+	struct stat status; /* of the file, or of its folder */
+	char *name;	    /* the name in the folder; NULL if the file exists */
 };
 
 static int find_place(const char *path, struct place *place)
@@ -72,7 +72,7 @@ static int find_place(const char *path, struct place *place)
 	return error;
 }
 
-/* Devices take more than one file. */
+/* Several outputs may go to one device. */
 static bool is_same_place(const struct place *one, const struct place *other)
 {
 	return one->status.st_dev == other->status.st_dev &&
@@ -97,7 +97,8 @@ const char *output_file__shown(const char *path)
 	return strcmp(path, "-") == 0 ? "standard output" : path;
 }
 
-/* A new file in FOLDER, which *TEMPORARY names; the caller frees.  Its descriptor or -errno. */
+/* Creates a temporary file in FOLDER.  Its descriptor or -errno; *TEMPORARY: its path, which the
+ * caller frees. */
 static int open_temporary(const char *folder, char **temporary)
 {
 	int fd;
@@ -107,7 +108,7 @@ static int open_temporary(const char *folder, char **temporary)
 	return fd < 0 ? -errno : fd;
 }
 
-/* Permissions alone do not tell whether a folder takes files. */
+/* Creates a file: permissions alone do not say whether a folder takes files. */
 static int try_folder(const char *folder)
 {
 	char *temporary;
@@ -121,7 +122,7 @@ static int try_folder(const char *folder)
 	return fd < 0 ? fd : 0;
 }
 
-/* 0, or -errno of what would go wrong with DESTINATION. */
+/* 0, or -errno if DESTINATION cannot be written. */
 static int try_destination(const struct destination *destination)
 {
 	char *folder;
@@ -157,7 +158,8 @@ static void explain(const char *path, const struct destination *destination, int
 	free(folder);
 }
 
-/* One that was closed is a place that takes nothing (user/main.c). */
+/* user/main.c puts a descriptor that can be neither read nor written in the place of a closed
+ * one. */
 static bool stdout_is_open(void)
 {
 	int flags = fcntl(STDOUT_FILENO, F_GETFL);
@@ -191,12 +193,12 @@ bool output_file__check(const char *path, const char *option)
 	return !error;
 }
 
-/* What was done for those who are to read a file: 0 or -errno of each. */
+/* The results of making a file readable for others: 0 or -errno of each step. */
 struct handover {
 	mode_t mode;
 	struct sudo_user user;
-	int opening; /* to those whom the umask lets read */
-	int giving;  /* to the user who called sudo */
+	int opening; /* permissions by the umask */
+	int giving;  /* ownership for the user who called sudo */
 };
 
 static void give_to_user(int fd, struct handover *handover)
@@ -211,7 +213,7 @@ static void give_to_user(int fd, struct handover *handover)
 		handover->giving = -errno;
 }
 
-/* The file is there all the same: it can be handed over later, but not written again. */
+/* Only warnings: the file is complete, and the user can repair this. */
 static void explain_handover(const char *path, const struct handover *handover)
 {
 	if (handover->opening)
@@ -225,7 +227,7 @@ static void explain_handover(const char *path, const struct handover *handover)
 			     handover->user.uid, handover->user.gid, path);
 }
 
-/* Writes to FD and closes it, whatever happens. */
+/* Writes to FD, and always closes it. */
 static int write_and_close(int fd, int (*write)(const void *what, FILE *file), const void *what)
 {
 	FILE *file = fdopen(fd, "w");
@@ -245,7 +247,7 @@ static int write_and_close(int fd, int (*write)(const void *what, FILE *file), c
 	return error;
 }
 
-/* What is not finished yet: also where the program ends for want of memory, nothing of it stays. */
+/* The temporary file; removed even if the program exits because it is out of memory. */
 static char *unfinished;
 
 static void remove_unfinished(void)
@@ -287,8 +289,9 @@ static void pass_over(int number)
 	(void)number;
 }
 
-/* A pipe's reader may stall for ever: while such a thing is written, one more signal is passed
- * over, and the next one ends the program.  Those that came before were about the sampling. */
+/* A pipe's reader may stall for ever, so signals must end the program while a pipe is written.  The
+ * next signal is ignored, the one after that ends the program.  Pending signals were meant for the
+ * recording, and are discarded. */
 static void let_signals_end_us(void)
 {
 	static const int numbers[] = { SIGINT, SIGTERM, SIGHUP };
@@ -307,7 +310,7 @@ static void let_signals_end_us(void)
 	sigprocmask(SIG_UNBLOCK, &ends, NULL);
 }
 
-/* Without waiting for a pipe's reader to come. */
+/* Does not wait for a pipe's reader. */
 static int open_in_place(const char *path)
 {
 	int fd = open(path, O_WRONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);

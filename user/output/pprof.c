@@ -2,12 +2,12 @@
 /*
  * pprof: a gzipped protobuf.
  *
- * A message that is written in parts, one after another, is to its reader the
- * message of all their fields.  So the profile is packed a sample, a location,
- * a function, a string at a time, and is never in memory as a whole.
+ * A protobuf message may be written in parts, one after another: a reader merges their fields.  So
+ * the profile is packed one sample, location, function or string at a time, and is never in memory
+ * as a whole.
  *
- * Of a difference what was before is negative, with the label by which `go tool pprof` knows what
- * it is to compare with, as it makes of -diff_base itself.
+ * In a difference, samples of the profile before are negative, and have the label by which `go tool
+ * pprof` recognizes the base, as with its own -diff_base.
  */
 #include <errno.h>
 #include <math.h>
@@ -22,15 +22,15 @@
 #include "profile/plain_text.h"
 #include "profile/profile_events.h"
 
-/* Pyroscope makes series of the labels' values, and refuses one of more than 2,048 bytes. */
+/* Pyroscope turns label values into series, and refuses values of more than 2,048 bytes. */
 #define VALUE_BYTES_MAX 1024
 
-/* Of a sample, beside a service's own. */
+/* Of a sample, without a service's own labels. */
 #define LABELS_MAX 10
 
 #define COMPRESSED_BYTES (16 * 1024)
 
-/* Those of one sample. */
+/* The labels of a sample. */
 struct labels {
 	Pprof__Label *labels, **list;
 	size_t count;
@@ -43,13 +43,13 @@ struct writer {
 	z_stream stream;
 	uint8_t *packed, *compressed;
 	size_t packed_capacity;
-	int64_t *string_indices; /* of the profile's strings; 0: not written, but for "" */
-	int64_t *value_indices;	 /* of those that are too long for a label's value */
+	int64_t *string_indices; /* of the profile's strings; 0: not written yet, except for "" */
+	int64_t *value_indices;	 /* the same for label values, which may be shortened */
 	int64_t string_count;
 	struct {
 		int64_t pid, tid, thread, process, command, container_id, cgroup, pod_uid, user;
 	} keys;
-	int64_t base, is_base; /* a label's key and value */
+	int64_t base, is_base; /* key and value of the label of a base sample */
 };
 
 static void compress_bytes(struct writer *writer, uint8_t *bytes, size_t length, int flush)
@@ -74,7 +74,7 @@ static void put(struct writer *writer, const Pprof__Profile *part)
 	compress_bytes(writer, writer->packed, length, Z_NO_FLUSH);
 }
 
-/* Readers print these as they are. */
+/* Escaped, because readers print strings as they are. */
 static int64_t put_text(struct writer *writer, const char *text)
 {
 	Pprof__Profile part = PPROF__PROFILE__INIT;
@@ -115,7 +115,7 @@ static void put_comments(struct writer *writer, const struct output_options *opt
 	free(summary);
 }
 
-/* How many samples of EVENT there are, and what they stand for. */
+/* The two values of a sample of EVENT: the number of samples, and what they stand for. */
 static void name_values(struct writer *writer, const struct profile_event *event,
 			Pprof__ValueType values[2])
 {
@@ -168,8 +168,8 @@ static void put_function(struct writer *writer, uint32_t index)
 	Pprof__Function message = PPROF__FUNCTION__INIT, *messages[] = { &message };
 
 	message.id = index + 1;
-	/* Without a system_name: pprof would take the same name for a C++ one, and cut "<module>"
-	 * and all else that looks like template parameters out of it. */
+	/* No system_name: pprof would take the same name for a C++ symbol, and cut "<module>" and
+	 * other parts that look like template parameters. */
 	message.name = put_string(writer, function->name);
 	message.filename = put_string(writer, function->filename);
 	message.start_line = function->first_line;
@@ -178,7 +178,7 @@ static void put_function(struct writer *writer, uint32_t index)
 	put(writer, &part);
 }
 
-/* A mapping of the interpreter's file; 0 if there is none. */
+/* A mapping of the interpreter's file; 0: there is none. */
 static uint32_t interpreter_mapping(const struct profile *profile)
 {
 	for (size_t i = 0; i < profile->location_count; i++) {
@@ -190,7 +190,7 @@ static uint32_t interpreter_mapping(const struct profile *profile)
 	return 0;
 }
 
-/* Its functions are named already, as far as they can be here. */
+/* The symbols are resolved already (has_functions), as far as possible. */
 static void put_mapping(struct writer *writer, uint32_t index)
 {
 	const struct profile_mapping *mapping = &writer->profile->mappings[index];
@@ -209,7 +209,7 @@ static void put_mapping(struct writer *writer, uint32_t index)
 	put(writer, &part);
 }
 
-/* Readers take the first one for the program's. */
+/* The interpreter's mapping comes first, which readers take for the program's. */
 static void put_mappings(struct writer *writer)
 {
 	uint32_t first = interpreter_mapping(writer->profile);
@@ -240,7 +240,7 @@ static void put_location(struct writer *writer, uint32_t index)
 	put(writer, &part);
 }
 
-/* STRING as the value of a label. */
+/* The index of STRING as a label value. */
 static int64_t put_value(struct writer *writer, string_id string)
 {
 	const char *text = writer->profile->strings[string];
@@ -275,7 +275,7 @@ static void add_value(struct writer *writer, struct labels *labels, int64_t key,
 		add_label(labels, key, put_value(writer, string), 0);
 }
 
-/* Has room for those of any sample. */
+/* Allocates room for the labels of any sample. */
 static void make_labels(struct writer *writer)
 {
 	const struct profile *profile = writer->profile;
@@ -289,7 +289,7 @@ static void make_labels(struct writer *writer)
 	writer->labels.list = xcalloc(most, sizeof(*writer->labels.list));
 }
 
-/* All that is known of a service. */
+/* The labels of a service are all that is known of it. */
 static void add_service(struct writer *writer, struct labels *labels,
 			const struct profile_process *process)
 {
@@ -297,7 +297,7 @@ static void add_service(struct writer *writer, struct labels *labels,
 		const struct profile_label *label =
 			&writer->profile->labels[process->first_label + i];
 
-		/* It is a number already. */
+		/* The pid is there already, as a number. */
 		if (!process->pid || strcmp(writer->profile->strings[label->name], "pid") != 0)
 			add_value(writer, labels, put_value(writer, label->name), label->value);
 	}
@@ -326,7 +326,7 @@ static void init_labels(struct writer *writer, const struct profile_thread *thre
 	add_value(writer, labels, writer->keys.user, process->user);
 }
 
-/* COUNT samples of VALUE, of those before negative. */
+/* Writes COUNT samples worth VALUE; both are negative for the base. */
 static void put_sample(struct writer *writer, const struct profile_sample *sample, int64_t count,
 		       int64_t value)
 {

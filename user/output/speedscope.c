@@ -8,13 +8,14 @@
 #include "base/xalloc.h"
 #include "output/output.h"
 
-/* Digits of a weight: a nanosecond in an hour and more. */
+/* Precision of weights: nanoseconds in more than an hour. */
 #define WEIGHT_DIGITS 15
 
 struct writer {
 	const struct profile *profile;
 	const struct output_options *options;
-	json_t **frames; /* a location's index, one value for all stacks: they hold millions */
+	json_t **frames; /* location indices as JSON values, which the millions of stack entries
+			    share */
 };
 
 static json_t *frame_json(const struct writer *writer, uint32_t location)
@@ -41,7 +42,7 @@ static json_t *stack_json(const struct writer *writer, const struct profile_stac
 	return frames;
 }
 
-/* "Process 12 "worker.py"", the name only where there is one. */
+/* "Process 12 "worker.py""; without the name if it is unknown. */
 static char *entity_title(const struct profile *profile, const char *kind, uint32_t number,
 			  string_id name)
 {
@@ -69,7 +70,7 @@ static char *thread_title(const struct writer *writer, uint32_t index)
 	return both;
 }
 
-/* What the profile of SAMPLE's thread and event is called; the caller frees. */
+/* The title of the profile of SAMPLE's thread and event; the caller frees it. */
 static char *sample_title(const struct writer *writer, const struct profile_sample *sample)
 {
 	char *title = thread_title(writer, sample->thread), *both;
@@ -81,7 +82,7 @@ static char *sample_title(const struct writer *writer, const struct profile_samp
 	return both;
 }
 
-/* The profile of one thread and event, of the COUNT samples at SAMPLES. */
+/* The profile of one thread and event, from COUNT samples. */
 static json_t *thread_json(const struct writer *writer, const struct profile_sample *const *samples,
 			   size_t count)
 {
@@ -119,7 +120,7 @@ static int compare_samples(const void *left, const void *right, void *context)
 		return a->event < b->event ? -1 : 1;
 	if (a_pid != b_pid)
 		return a_pid < b_pid ? -1 : 1;
-	/* Two may have had that pid, one after the other. */
+	/* Two processes may have had the same pid, one after the other. */
 	if (a_thread->process != b_thread->process)
 		return a_thread->process < b_thread->process ? -1 : 1;
 	if (a_thread->tid != b_thread->tid)

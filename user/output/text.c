@@ -16,7 +16,7 @@ static double percent(uint64_t part, uint64_t whole)
 	return whole ? 100.0 * part / whole : 0;
 }
 
-/* Whether what is shown is a time, not samples of the clock. */
+/* Whether values are times, and not samples of the clock. */
 static bool is_time(const struct profile *profile)
 {
 	return profile->events[0].period && strcmp(profile->events[0].unit, "nanoseconds") == 0;

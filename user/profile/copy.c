@@ -24,7 +24,7 @@ static string_id string_of(struct profile_copy *copy, string_id string)
 	return profile__string(copy->to, copy->from->strings[string]);
 }
 
-/* What told functions apart in FROM alone is left behind. */
+/* Field "apart" has a meaning in FROM only. */
 static uint32_t function_of(struct profile_copy *copy, uint32_t index)
 {
 	struct profile_function function = copy->from->functions[index];
@@ -77,7 +77,8 @@ uint32_t profile_copy__stack(struct profile_copy *copy, uint32_t index)
 	return *known - 1;
 }
 
-/* What TO has of it already is newer.  Only sums of windows have labels, and are not copied. */
+/* A process that TO has already stays as it is: its data is newer.  Only services have labels, and
+ * they are not copied. */
 static uint32_t process_of(struct profile_copy *copy, uint32_t index)
 {
 	static const size_t strings[] = {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Two files with the same short name get one more folder each, until no name is left
- * that two files have.  Nothing of that is kept for the next time: which files there are
+ * Shows files by short names that are unique in the profile: two files with the same name get one
+ * more folder each, until all names differ.  This starts anew each time, because the set of files
  * may have changed.
  */
 #include <stdlib.h>
@@ -11,22 +11,22 @@
 #include "base/xalloc.h"
 #include "profile/profile.h"
 
-/* Whose names need more folders than that are shown in full: a target can have files whose names
- * differ in nothing but the first of a thousand folders. */
+/* Names that need more folders are shown in full: a target can have files whose paths differ only
+ * in the first of a thousand folders. */
 #define FOLDERS_MAX 16
 
-/* A full name may be the short one of another file, which needs one more round; but these are not
- * absolute, as a name in full otherwise is, so that there is no row of them. */
+/* A full name may equal another file's short one, which takes one more round.  Such a short name is
+ * not absolute as full names are, so this cannot go on and on. */
 #define ROUNDS_MAX (FOLDERS_MAX + 4)
 
 struct file {
-	const char *full, *shown; /* SHOWN is the key */
-	bool is_end;		  /* SHOWN is an end of FULL: unlike "In [3]" of a notebook */
+	const char *full, *shown; /* SHOWN is the key of the hash */
+	bool is_end;		  /* SHOWN is an end of FULL; not so for "In [3]" of a notebook */
 	bool ambiguous;
 	UT_hash_handle hh;
 };
 
-/* Has its name one more folder. */
+/* Adds a folder to the file's name. */
 static void lengthen(struct file *file)
 {
 	const char *full = file->full, *shown = file->is_end ? file->shown : full;
@@ -49,7 +49,7 @@ static struct file file_of(const char *full, const char *short_name)
 			      .is_end = is_end };
 }
 
-/* Finds out whose names are not theirs alone; returns whether there are any. */
+/* Marks the files whose names are ambiguous; returns whether there are any. */
 static bool find_ambiguous(struct file *files, size_t count)
 {
 	struct file *by_name = NULL, *other;
@@ -79,7 +79,7 @@ static void tell_apart(struct file *files, size_t count)
 				files[i].shown = files[i].full;
 }
 
-/* Adds the file of FUNCTION where it is new; its number in PLACES is one more than the place. */
+/* Adds the file of FUNCTION if it is new.  PLACES: by path, its index in FILES + 1. */
 static void add_file(const struct profile *profile, const struct profile_function *function,
 		     struct file *files, size_t *count, uint32_t *places)
 {

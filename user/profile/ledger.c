@@ -196,7 +196,7 @@ int ledger__write_json(json_t *json, FILE *file)
 	return error;
 }
 
-/* Has the entry of COMMAND SAMPLES more, where there is one or room for it. */
+/* Adds SAMPLES to the entry of COMMAND, if it exists or there is room. */
 static void add_to_command(struct unknown_processes *unknown, const char *command, uint64_t samples)
 {
 	char *name = plain_text__of_bytes(command, strlen(command),
@@ -229,8 +229,7 @@ void unknown_processes__add_all(struct unknown_processes *unknown,
 		add_to_command(unknown, others->commands[i].name, others->commands[i].samples);
 }
 
-/* Of the commands that are not SHOWN yet, which has most samples; UNKNOWN_COMMANDS: there is none.
- */
+/* The command with the most samples that is not SHOWN yet; UNKNOWN_COMMANDS: none. */
 static size_t largest_unknown(const struct unknown_processes *unknown, const bool *shown)
 {
 	size_t largest = UNKNOWN_COMMANDS;
@@ -301,7 +300,7 @@ static char *period_text(const struct ledger_periods *periods)
 			 longest_ms);
 }
 
-/* ", 3 without WHAT", or nothing. */
+/* ", 3 without WHAT", or "". */
 static char *lack_text(const struct ledger *ledger, enum outcome outcome, const char *what)
 {
 	uint64_t samples = ledger->outcomes[outcome];
@@ -310,7 +309,7 @@ static char *lack_text(const struct ledger *ledger, enum outcome outcome, const 
 	return samples ? xasprintf(", %s without %s", grouped(samples, count), what) : xstrdup("");
 }
 
-/* "\nerrors: frame_fault 3, thread_fault 1", or nothing. */
+/* "\nerrors: frame_fault 3, thread_fault 1", or "". */
 static char *error_text(const struct ledger *ledger)
 {
 	char *text = xstrdup("");

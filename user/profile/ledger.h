@@ -5,8 +5,8 @@
  *	events = samples + lost
  *	samples = python + no_python + sum(errors)
  *
- * `events` is counted by the kernel on entry, the others from the stacks they
- * were counted under, so that the first line is a check and not a definition.
+ * The kernel counts `events` on entry.  The others are counted from the stacks of the samples, so
+ * the first line is a check and not a definition.
  */
 #ifndef PYBPFPROF_LEDGER_H
 #define PYBPFPROF_LEDGER_H
@@ -17,7 +17,7 @@
 
 #include "pybpfprof.h"
 
-/* How the sampling period was made irregular. */
+/* The range of the random sampling period. */
 struct ledger_periods {
 	uint64_t shortest_ns, longest_ns;
 	uint64_t changes;
@@ -26,91 +26,89 @@ struct ledger_periods {
 #define UNKNOWN_COMMANDS      16
 #define UNKNOWN_COMMAND_BYTES 64
 
-/* Samples of processes that ended, or executed another program, before it was known what they ran,
- * and of those that the first commands of these came to: there may be more than have room.  What
- * has no command that is known is one of them, by the name "[unknown]". */
+/* Samples of processes that exited, or executed another program, before it was known what they run,
+ * and their commands.  Commands beyond the table count in the total only.  A process without a
+ * known command is named "[unknown]". */
 struct unknown_processes {
 	uint64_t samples;
 	struct {
-		char name[UNKNOWN_COMMAND_BYTES]; /* as printable text, perhaps cut */
+		char name[UNKNOWN_COMMAND_BYTES]; /* escaped, perhaps shortened */
 		uint64_t samples;
-	} commands[UNKNOWN_COMMANDS]; /* the unused ones are behind them, and have 0 */
+	} commands[UNKNOWN_COMMANDS]; /* used entries first; unused ones have 0 samples */
 };
 
 struct ledger {
-	double rate_hz; /* asked for, after the kernel's limit */
+	double rate_hz; /* as requested, within the kernel's limit */
 	double duration_s;
 	uint64_t events;
-	uint64_t outcomes[OUTCOME_COUNT]; /* PYTHON here excludes TRUNCATED */
+	uint64_t outcomes[OUTCOME_COUNT]; /* PYTHON does not include TRUNCATED */
 	uint64_t lost;
-	uint64_t left_out; /* that the kernel counted, but did not hand over: of any process */
+	uint64_t left_out; /* counted by the kernel but not delivered, of any process */
 	uint64_t stacks;
 	uint64_t code_objects;
-	uint64_t unnamed_code_objects; /* gone before their names could be read */
-	uint64_t ring_full;	       /* definitions that had to be sent again */
-	uint64_t cpus_not_sampled;     /* they went online while sampling */
-	/* Of processes that are followed: */
+	uint64_t unnamed_code_objects; /* gone before their names were read */
+	uint64_t ring_full;	       /* definitions that were sent again */
+	uint64_t cpus_not_sampled;     /* went online while sampling */
+	/* Of the processes that are followed: */
 	struct unknown_processes unknown;
-	uint64_t unreadable_processes; /* closed to us, so that nobody knows what they run */
-	uint64_t untold, crowded;      /* not sampled: no room to tell of them, or for them */
+	uint64_t unreadable_processes; /* not readable, so it is unknown what they run */
+	uint64_t untold, crowded;      /* not sampled: no room to announce them, or to hold them */
 	struct ledger_periods periods;
-	/* What the native parts of all samples that BPF took came to, and how often one went on
-	 * behind a break; all 0 where there were none. */
+	/* The outcomes of the native parts of samples, and how often a walk went on after a break;
+	 * 0 without native frames. */
 	uint64_t native[NATIVE_OUTCOME_COUNT];
 	uint64_t resumptions;
 	uint64_t unmatched;    /* the value of waits whose stack lost its slot meanwhile */
-	uint64_t unwind_bytes; /* of the tables by which native frames are walked */
+	uint64_t unwind_bytes; /* size of the unwind tables */
 };
 
-/* Nanoseconds of CPU time that a sample at RATE_HZ stands for, to BPF and wherever counts are
- * shown; 0: there is no rate. */
+/* The mean period in nanoseconds of CPU time at RATE_HZ; 0 for no rate. */
 uint64_t ledger__period_ns(double rate_hz);
 
-/* Samples that are in the profile. */
+/* Samples in the profile. */
 uint64_t ledger__samples(const struct ledger *ledger);
 
-/* Samples with a Python stack, cut ones included. */
+/* Samples with a Python stack, truncated ones included. */
 uint64_t ledger__python(const struct ledger *ledger);
 
-/* Whether both sums of the head comment hold. */
+/* Whether both sums above hold. */
 bool ledger__adds_up(const struct ledger *ledger);
 
-/* What came to LEDGER since it was BEFORE: events, outcomes and what was lost; the rest is
- * LEDGER's. */
+/* LEDGER with the events, outcomes and lost samples since it was BEFORE. */
 struct ledger ledger__since(const struct ledger *ledger, const struct ledger *before);
 
-/* Counts SAMPLES of a process that was started as COMMAND, in any bytes; NULL: not known. */
+/* Counts SAMPLES of a process started as COMMAND, in any bytes; NULL: unknown. */
 void unknown_processes__add(struct unknown_processes *unknown, const char *command,
 			    uint64_t samples);
 
-/* The same of all that OTHERS has. */
+/* Adds all of OTHERS. */
 void unknown_processes__add_all(struct unknown_processes *unknown,
 				const struct unknown_processes *others);
 
-/* "grep 380, sed 12", of at most COUNT commands, those with most samples first; "" where there
- * is none.  The caller frees. */
+/* "grep 380, sed 12": at most COUNT commands, those with the most samples first; "" if there are
+ * none.  The caller frees it. */
 char *unknown_processes__text(const struct unknown_processes *unknown, size_t count);
 
-/* The name of an outcome in the ledger ("frame_fault"), and its text in the profile. */
+/* An outcome's name in the ledger ("frame_fault"), and its text in the profile. */
 const char *outcome__name(enum outcome outcome);
 const char *outcome__text(enum outcome outcome);
 
-/* The name of what became of a sample's native part ("no_rows"). */
+/* The name of the outcome of a sample's native part ("no_rows"). */
 const char *native_outcome__name(enum native_outcome outcome);
 
 struct json_t;
 
-/* The ledger as a JSON object, of which the caller has the reference; NULL: no memory. */
+/* The ledger as a JSON object, a new reference. */
 struct json_t *ledger__json(const struct ledger *ledger);
 
-/* Writes JSON in ASCII, and a newline; 0 or -errno.  Takes the reference. */
+/* Writes JSON in ASCII, and a newline; 0 or -errno.  Releases JSON; NULL is an error. */
 int ledger__write_json(struct json_t *json, FILE *file);
 
-/* "284 samples, all whole", or how many have each outcome and how many are lost; the caller
- * frees. */
+/* "284 samples, all whole", or the number of each outcome, and of lost samples; the caller frees
+ * it. */
 char *ledger__outline(const struct ledger *ledger);
 
-/* One or two lines for people, without a newline at the end; the caller frees. */
+/* One or two lines for the terminal, without a final newline; the caller frees it. */
 char *ledger__summary(const struct ledger *ledger);
 
 #endif

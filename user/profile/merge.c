@@ -6,13 +6,13 @@
 #include "base/xalloc.h"
 #include "profile/profile.h"
 
-/* What several may have in common, and the first one that has it. */
+/* A key that several entries may have, and the first entry with it. */
 struct same {
 	uint32_t key[6], first;
 	UT_hash_handle hh;
 };
 
-/* Returns the number of the first one with the key of SAME: NUMBER, unless TABLE has another. */
+/* Returns the first number with the key of SAME, which is NUMBER if the key is new. */
 static uint32_t first_of(struct same **table, struct same *same, uint32_t number)
 {
 	struct same *found;
@@ -25,8 +25,7 @@ static uint32_t first_of(struct same **table, struct same *same, uint32_t number
 	return number;
 }
 
-/* Puts into FIRST for each function the first one that is the same; returns whether any is another.
- */
+/* Sets FIRST to the first equal function of each; returns whether any has one. */
 static bool find_functions(const struct profile *profile, uint32_t *first)
 {
 	struct same *all = xcalloc(profile->function_count + 1, sizeof(*all)), *table = NULL;
@@ -47,7 +46,8 @@ static bool find_functions(const struct profile *profile, uint32_t *first)
 	return found;
 }
 
-/* Has the locations refer to the first of each function; FIRST gets the same of the locations. */
+/* Makes locations refer to the first of equal functions; FIRST: the first equal location of
+ * each. */
 static void merge_locations(struct profile *profile, const uint32_t *functions, uint32_t *first)
 {
 	struct same *all = xcalloc(profile->location_count + 1, sizeof(*all)), *table = NULL;
@@ -74,7 +74,8 @@ void profile__merge_functions(struct profile *profile)
 	if (find_functions(profile, functions)) {
 		merge_locations(profile, functions, locations);
 		for (size_t i = 0; i < profile->stack_count; i++) {
-			/* A stack is found by these, which nobody looks for any more. */
+			/* The locations are the stack's hash key, but no stack is looked up any
+			 * more. */
 			uint32_t *frames = (uint32_t *)profile->stacks[i].locations;
 
 			for (uint32_t j = 0; j < profile->stacks[i].depth; j++)

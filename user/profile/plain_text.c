@@ -8,7 +8,7 @@
 #include "profile/plain_text.h"
 #include "python/unicode.h"
 
-/* What a code point becomes at most: "\uNNNN", and a NUL. */
+/* The longest piece: "\uNNNN", and a NUL. */
 #define PIECE_BYTES 8
 
 uint32_t plain_text__decode(const char *text, int *length)
@@ -32,9 +32,8 @@ uint32_t plain_text__decode(const char *text, int *length)
 	}
 }
 
-/* C0, DEL and C1; the marks, embeddings, overrides and isolates of direction; the separators of
- * lines and paragraphs; the byte order mark; the first plane's two last, which are no
- * characters. */
+/* C0, DEL and C1; marks, embeddings, overrides and isolates of direction; line and paragraph
+ * separators; the byte order mark; the noncharacters U+FFFE and U+FFFF. */
 static bool is_control(uint32_t point)
 {
 	return point < 0x20 || (point >= 0x7f && point < 0xa0) || point == 0x61c ||
@@ -43,7 +42,7 @@ static bool is_control(uint32_t point)
 	       point == 0xffff;
 }
 
-/* Writes POINT, which is the LENGTH bytes at TEXT, as it is to be shown; its length. */
+/* Writes POINT, the LENGTH bytes at TEXT, as it is shown; returns its length. */
 static int spell(char piece[PIECE_BYTES], const char *text, int length, uint32_t point)
 {
 	if (is_control(point))

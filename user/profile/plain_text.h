@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A target's texts, made safe to show.  One rule for all that shows them: what
- * moves a cursor, ends a line, commands a terminal or changes the direction of
- * what follows becomes \xNN or \uNNNN.
+ * Makes text of a target safe to show, by one rule everywhere: characters that move the cursor, end
+ * the line, control the terminal or change the text direction become \xNN or \uNNNN.
  *
- * TEXT is valid UTF-8 here, as profile__string makes it, but for what is said to be any bytes.
+ * TEXT must be valid UTF-8, as profile__string makes it.
  */
 #ifndef PYBPFPROF_PLAIN_TEXT_H
 #define PYBPFPROF_PLAIN_TEXT_H
@@ -12,14 +11,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The code point that TEXT begins with, which is not empty, and its length in bytes. */
+/* The code point at the start of TEXT, which is not empty, and its length in bytes. */
 uint32_t plain_text__decode(const char *text, int *length);
 
-/* All of TEXT, or where it takes more than BYTES_MAX, its beginning and "...".  The caller frees.
- */
+/* TEXT escaped; if that takes more than BYTES_MAX, its beginning and "...".  The caller frees
+ * it. */
 char *plain_text__escape(const char *text, size_t bytes_max);
 
-/* The same of the LENGTH bytes at BYTES, which may be any. */
+/* The same for any bytes. */
 char *plain_text__of_bytes(const char *bytes, size_t length, size_t bytes_max);
 
 #endif

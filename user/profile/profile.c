@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Every table of a profile is an array, for the outputs, and beside it a hash
- * of what the array holds, for adding.  An entry of the hash carries its key's
- * bytes; strings and stacks live in their entry and nowhere else.
+ * Each table of a profile is an array, for the outputs, and a hash of its entries, for adding.  A
+ * hash entry has the bytes of its key.  Strings and stacks are stored in their hash entries only.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -15,12 +14,12 @@
 struct entry {
 	UT_hash_handle hh;
 	uint32_t id;
-	uint32_t key[]; /* of u32, as a stack's is read from here */
+	uint32_t key[]; /* u32, because a stack's locations are read from here */
 };
 
 struct table {
 	struct entry *entries;
-	size_t capacity; /* of the array that belongs to it */
+	size_t capacity; /* of the table's array */
 };
 
 struct profile_index {
@@ -33,7 +32,7 @@ struct profile_index {
 		(process), (tid), (uint32_t)(start), (uint32_t)((start) >> 32) \
 	}
 
-/* Two keys are the same where their bytes are, so there must be no padding. */
+/* Keys are compared as bytes, so they must not have padding. */
 #define FUNCTION_KEY_BYTES offsetof(struct profile_function, short_filename)
 _Static_assert(FUNCTION_KEY_BYTES == 8 * sizeof(uint32_t), "no padding in a key");
 #define LOCATION_KEY_BYTES (offsetof(struct profile_location, mapping) + sizeof(uint32_t))
@@ -58,7 +57,7 @@ static struct entry *table__intern(struct table *table, const void *key, size_t 
 	HASH_FIND_BYHASHVALUE(hh, table->entries, key, length, hash, entry);
 	if (entry)
 		return entry;
-	/* The byte after the key ends a string. */
+	/* One byte more, for the NUL of a string. */
 	entry = xcalloc(1, sizeof(*entry) + length + 1);
 	memcpy(entry->key, key, length);
 	entry->id = HASH_COUNT(table->entries);
@@ -70,7 +69,7 @@ static void table__free(struct table *table)
 {
 	struct entry *entry, *next;
 
-	/* One by one, HASH_DEL would look each of them up. */
+	/* HASH_DEL would look up each entry. */
 	entry = table->entries;
 	HASH_CLEAR(hh, table->entries);
 	for (; entry; entry = next) {
@@ -136,7 +135,7 @@ string_id profile__string(struct profile *profile, const char *string)
 	char *sanitized;
 	string_id id;
 
-	/* What is held is valid, so what equals it needs no look at its bytes. */
+	/* Stored strings are valid, so an equal one needs no check. */
 	if (entry)
 		return entry->id;
 	sanitized = unicode__sanitize(string, strlen(string));
@@ -145,7 +144,7 @@ string_id profile__string(struct profile *profile, const char *string)
 	return id;
 }
 
-/* Where a process could not tell which folders are packages, another one may. */
+/* One process may know more of the packages on its path than another. */
 static void take_longer(const struct profile *profile, struct profile_function *function,
 			string_id short_filename)
 {
@@ -365,7 +364,7 @@ struct function_total *profile__totals(const struct profile *profile, unsigned i
 				       size_t *count)
 {
 	struct function_total *totals = xcalloc(profile->function_count, sizeof(*totals));
-	/* The last stack, from 1, that was added to a function's total. */
+	/* The last stack, from 1, that was added to each function's total. */
 	uint32_t *last_stack = xcalloc(profile->function_count, sizeof(*last_stack));
 	uint64_t *stack_counts = xcalloc(profile->stack_count, sizeof(*stack_counts));
 

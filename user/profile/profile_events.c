@@ -66,7 +66,7 @@ char *profile_events__type(const struct profile_event *event)
 	return type;
 }
 
-/* What a ledger says of one event's samples. */
+/* The fields of a ledger that each event has. */
 static const char *const of_event[] = { "events", "samples",   "python", "no_python",
 					"lost",	  "truncated", "errors", "native" };
 

@@ -9,7 +9,7 @@
 
 #define NS_PER_S 1000000000LL
 
-/* Of what a backend says about its refusal: Pyroscope begins with all labels. */
+/* Of a backend's error message.  Pyroscope's begins with all labels. */
 #define QUOTED_BYTES_MAX 1000
 
 static const struct push_verdict again = { .action = PUSH_AGAIN };
@@ -42,7 +42,7 @@ static bool is_the_backends(const struct push_backend *backend, const char *cont
 	return false;
 }
 
-/* The first line of text from a server, made safe to show; the caller frees. */
+/* The first line of a server's text, escaped; the caller frees it. */
 static char *plain(const char *text, size_t length)
 {
 	size_t line = 0;
@@ -87,7 +87,7 @@ static struct push_verdict judge_success(const struct push_backend *backend,
 	return settle(rejects ? PUSH_REFUSED : PUSH_DELIVERED);
 }
 
-/* No answer that would say whether it was taken. */
+/* No answer says whether the request was taken. */
 static struct push_verdict judge_silence(const struct push_backend *backend,
 					 const struct push_answer *answer)
 {

@@ -6,11 +6,12 @@
 #include "push/attempt.h"
 #include "push/credentials.h"
 
-/* Of an answer that much is looked at, and so much is taken at all. */
+/* The part of an answer that is looked at; and its largest length, after which the transfer
+ * ends. */
 #define ANSWER_BYTES	 4096
 #define ANSWER_BYTES_MAX (1 << 20)
 
-#define CONNECT_PART 2 /* of the time of an attempt */
+#define CONNECT_PART 2 /* the divisor of an attempt's time-out */
 #define MS_PER_S     1000
 
 struct attempt {
@@ -32,7 +33,7 @@ static size_t take_answer(char *bytes, size_t size, size_t count, void *context)
 		memcpy(attempt->answer + at, bytes,
 		       length < ANSWER_BYTES - at ? length : ANSWER_BYTES - at);
 	attempt->answer_length += length;
-	/* Less than it was given ends the transfer. */
+	/* A shorter count than LENGTH makes libcurl end the transfer. */
 	return attempt->answer_length > ANSWER_BYTES_MAX ? 0 : length;
 }
 
@@ -45,18 +46,18 @@ static void set_up(struct attempt *attempt)
 	curl_easy_setopt(easy, CURLOPT_URL, destination->url.request);
 	curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http,https");
 	curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
-	/* A name server that does not answer would be waited for, beyond the time-out. */
+	/* Otherwise libcurl waits for its resolver thread, beyond the time-out. */
 	curl_easy_setopt(easy, CURLOPT_QUICK_EXIT, 1L);
 	curl_easy_setopt(easy, CURLOPT_POST, 1L);
 	curl_easy_setopt(easy, CURLOPT_TIMEOUT_MS, timeout_ms);
 	curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS, timeout_ms / CONNECT_PART);
 	curl_easy_setopt(easy, CURLOPT_SSLVERSION, (long)CURL_SSLVERSION_TLSv1_2);
-	/* A certificate that is replaced counts from the next connection on. */
+	/* A replaced CA file is used from the next connection on. */
 	curl_easy_setopt(easy, CURLOPT_CA_CACHE_TIMEOUT, 0L);
 	if (destination->ca_file)
 		curl_easy_setopt(easy, CURLOPT_CAINFO, destination->ca_file);
-	/* On a connection that turns out to be dead, libcurl sends again by itself what may have
-	 * arrived. */
+	/* On a reused connection that turns out to be dead libcurl resends by itself, though the
+	 * first request may have arrived. */
 	if (!destination->url.backend->repeatable)
 		curl_easy_setopt(easy, CURLOPT_FORBID_REUSE, 1L);
 	curl_easy_setopt(easy, CURLOPT_USERAGENT, "pybpfprof/" PYBPFPROF_VERSION);
@@ -81,7 +82,7 @@ static void add_header(struct attempt *attempt, char *line)
 	free(line);
 }
 
-/* The headers of the next request; or why there are none. */
+/* Makes the headers of the next request; NULL, or why it cannot. */
 static char *make_headers(struct attempt *attempt)
 {
 	const struct push_destination *destination = attempt->destination;
@@ -103,7 +104,7 @@ static char *make_headers(struct attempt *attempt)
 		add_header(attempt, xasprintf("Content-Encoding: %s", backend->content_encoding));
 	if (destination->tenant)
 		add_header(attempt, xasprintf("X-Scope-OrgID: %s", destination->tenant));
-	/* Some servers do not know it, and let wait. */
+	/* Some servers do not know "100-continue", and let the client wait. */
 	add_header(attempt, xstrdup("Expect:"));
 	return NULL;
 }

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The kinds of servers that profiles are sent to: one file each, each ending with its
- * entry in one table (backends.c).
+ * The kinds of backends: one file each, which ends with its entry of the table in backends.c.
  */
 #ifndef PYBPFPROF_BACKEND_H
 #define PYBPFPROF_BACKEND_H
@@ -14,40 +13,41 @@
 #include "push/body.h"
 #include "services/labelled_window.h"
 
-/* Where a series goes to when a request is taken apart. */
+/* Where a series goes when a request is taken apart. */
 enum push_place {
 	PUSH_NOWHERE,
-	PUSH_ALONE,    /* into a request of its own */
-	PUSH_TOGETHER, /* into one with all others that go there */
+	PUSH_ALONE,    /* a request of its own */
+	PUSH_TOGETHER, /* one request with all others of this place */
 };
 
-/* That of a series; LABELS: of two series they are equal or not. */
+/* Chooses the place of a series.  LABELS is opaque text, equal for series with equal labels. */
 typedef enum push_place push_place_of(void *context, const char *labels, uint64_t samples);
 
 struct push_backend {
-	const char *name; /* in a URL: NAME+https://... */
-	const char *path; /* what the URL's is followed by */
+	const char *name; /* as in a URL: NAME+https://... */
+	const char *path; /* follows the URL's path */
 	const char *content_type;
 	const char *content_encoding; /* NULL: none */
-	const char *const *answers;   /* the content types of its answers, up to NULL */
-	int64_t age_max_ns;	      /* of a window's start, for it to be taken; 0: any */
-	/* Whether what was sent twice counts once. */
+	const char *const *answers;   /* content types of its answers, up to NULL */
+	int64_t age_max_ns;	      /* largest age of a window's start that it takes; 0: any */
+	/* Requests that are sent twice count once. */
 	bool repeatable;
-	/* Has TAKE take all of WINDOW, as requests of some REQUEST_BYTES at most. */
+	/* Encodes WINDOW as requests of about REQUEST_BYTES at most, and passes them to TAKE. */
 	void (*encode)(const struct labelled_window *window, push_take *take, void *context);
-	/* Has TAKE take what such a request comes to, each series at its PLACE, where the backend
-	 * may refuse some and take the others; NULL: it takes all or none. */
+	/* Takes a request apart: each series goes to its PLACE, and the new requests to TAKE.
+	 * Nothing happens if the request is damaged.  NULL: the backend takes all of a request, or
+	 * nothing. */
 	void (*split)(const void *request, size_t length, push_place_of *place, push_take *take,
 		      void *context);
-	/* How many profiles an answer with status 200 says were not taken; NULL: none ever.
-	 * *WHY is for the caller to free. */
+	/* The number of profiles that a 2xx answer reports as rejected.  *WHY: its message, which
+	 * the caller frees.  NULL: answers report none. */
 	int64_t (*rejected)(const void *answer, size_t length, char **why);
 };
 
-/* What a backend that wants one calls these profiles. */
+/* The profile name, for backends that need one. */
 #define PROFILE_NAME "process_cpu"
 
-/* All of them, up to NULL. */
+/* All backends, up to NULL. */
 extern const struct push_backend *const push_backends[];
 
 extern const struct push_backend push_pyroscope, push_parca, push_otlp;

@@ -11,17 +11,17 @@
 #include "push/batches.h"
 #include "services/service.h"
 
-/* What a message of the encoded profile takes beside its strings, at most about. */
+/* About the most that each message of the encoded profile takes, without strings. */
 #define STRING_BYTES   4
 #define FUNCTION_BYTES 20
 #define LOCATION_BYTES 20
 #define SAMPLE_BYTES   40
 #define FRAME_BYTES    4
 
-/* Of the names that are said. */
+/* Of the names in the warning. */
 #define SAID_BYTES_MAX 1000
 
-/* Before all others. */
+/* These labels come first. */
 static const char *const own[] = {
 	"service_name", "pid",	"thread",	  "namespace", "pod",
 	"container_id", "comm", "python_version", "node",      "pod_uid",
@@ -31,7 +31,7 @@ struct series {
 	UT_hash_handle hh;
 	uint32_t number;
 	json_t *labels;
-	char *text; /* key */
+	char *text; /* its labels as they are sent; key */
 };
 
 struct row {
@@ -39,7 +39,7 @@ struct row {
 	struct amount amount;
 };
 
-/* What a location of the window is in the batch with that number. */
+/* The index of a window's location in a batch. */
 struct copy {
 	uint32_t batch, location;
 };
@@ -47,13 +47,13 @@ struct copy {
 struct batches {
 	const struct labelled_window *window;
 	struct batch_limits limits;
-	struct series *series; /* by their labels */
+	struct series *series; /* by labels */
 	const struct series **by_number;
-	struct row *rows; /* by series, then by event, then by stack */
+	struct row *rows; /* sorted by series, event, stack */
 	size_t row_count, next;
 	struct copy *copies;
-	uint32_t number;      /* of the batch */
-	uint32_t last_series; /* that a batch was filled from, and how many had part of it */
+	uint32_t number;      /* of the current batch */
+	uint32_t last_series; /* the series of the last row, and its number of parts so far */
 	uint32_t parts;
 	struct batch batch;
 	size_t bytes;
@@ -134,14 +134,14 @@ char *push_label_value(const json_t *value)
 			       LABEL_VALUE_BYTES_MAX);
 }
 
-/* What tells series apart: their labels as they are sent, which may be shorter. */
+/* The key of a series: its labels as they are sent, so perhaps shortened. */
 static char *series_key(const json_t *labels)
 {
 	json_t *sent = json_object(), *value;
 	const char *name;
 	char *key;
 
-	/* Of an iterator only; nothing is changed. */
+	/* The iterator changes nothing. */
 	json_object_foreach((json_t *)labels, name, value)
 	{
 		char *text = push_label_value(value);
@@ -185,7 +185,7 @@ static int compare_rows(const void *left, const void *right)
 	return (a->stack > b->stack) - (a->stack < b->stack);
 }
 
-/* Of rows that are the same but for their amounts, leaves one. */
+/* Merges rows that differ only in their amounts. */
 static void merge_rows(struct batches *batches)
 {
 	struct row *rows = batches->rows;

@@ -62,7 +62,7 @@ void body__gzip(struct body *body)
 		out_of_memory();
 	stream.avail_out = deflateBound(&stream, body->length);
 	stream.next_out = body__extend(&packed, stream.avail_out);
-	/* All of it fits. */
+	/* deflateBound() makes sure that all of it fits. */
 	deflate(&stream, Z_FINISH);
 	packed.length = stream.total_out;
 	deflateEnd(&stream);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Bytes that grow: the body of a request while it is put together. */
+/* The body of a request while it is put together. */
 #ifndef PYBPFPROF_BODY_H
 #define PYBPFPROF_BODY_H
 
@@ -8,36 +8,35 @@
 #include <stdint.h>
 
 struct body {
-	uint8_t *bytes; /* the user's to free */
+	uint8_t *bytes; /* for the user to free */
 	size_t length, capacity;
 };
 
-/* Room for LENGTH bytes more, which count as written. */
+/* Appends LENGTH bytes, to be written by the caller; returns where. */
 uint8_t *body__extend(struct body *body, size_t length);
 void body__add(struct body *body, const void *bytes, size_t length);
 void body__add_text(struct body *body, const char *text);
 
-/* As base64 has it, which is text. */
+/* Appends BYTES in base64. */
 void body__add_base64(struct body *body, const void *bytes, size_t length);
 
-/* All of BODY, gzipped, in place of what it was. */
+/* Replaces the bytes by their gzipped form. */
 void body__gzip(struct body *body);
 
-/* Adds what LENGTH gzipped BYTES stand for; false where they are broken. */
+/* Appends the unpacked form of LENGTH gzipped BYTES; false if they are damaged. */
 bool body__gunzip(struct body *body, const void *bytes, size_t length);
 
-/* Takes the body of one request, which is the taker's to free, and how many samples are in it. */
+/* Takes the body of a request, which it must free, and the number of samples in it. */
 typedef void push_take(void *context, struct body *body, uint64_t samples);
 
-/* Less than what reverse proxies let through: 1 MiB with some.  Text that is escaped takes up to four
- * times as much. */
+/* Some reverse proxies let 1 MiB through.  Escaped text takes up to four times its size. */
 #define REQUEST_BYTES 900000
 
-/* Requests that are put together from pieces, one after another. */
+/* Puts pieces together to requests of about REQUEST_BYTES, and passes these to TAKE. */
 struct pieces {
 	push_take *take;
 	void *context;
-	const char *begin, *separator, *end; /* "" where there are none */
+	const char *begin, *separator, *end; /* "" for none */
 	struct body body;
 	uint64_t samples;
 };

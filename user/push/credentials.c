@@ -10,13 +10,13 @@
 #include "push/body.h"
 #include "push/credentials.h"
 
-/* Tokens of service accounts have some 1,000. */
+/* Tokens of service accounts have about 1,000 bytes. */
 #define BYTES_MAX (16 * 1024)
 
-/* The first line of FILE in LINE; 0 or -errno. */
+/* Reads the first line of FILE.  0, or -errno. */
 static int read_line(const char *file, char line[BYTES_MAX])
 {
-	/* Not one that a pipe's writer lets wait. */
+	/* A pipe must not block. */
 	int fd = open(file, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	ssize_t length;
 
@@ -34,7 +34,7 @@ static int read_line(const char *file, char line[BYTES_MAX])
 	return length == BYTES_MAX - 1 ? -EFBIG : 0;
 }
 
-/* What a header cannot hold would end it. */
+/* A control character could end the header. */
 static bool is_printable(const char *line)
 {
 	for (; *line; line++)

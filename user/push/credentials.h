@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What authorizes requests: it lies in a file, which is read anew for each, for tokens are renewed.
- */
+/* The Authorization header.  Credentials are read from their file for each request, because tokens
+ * are renewed. */
 #ifndef PYBPFPROF_CREDENTIALS_H
 #define PYBPFPROF_CREDENTIALS_H
 
@@ -9,8 +9,8 @@ enum credentials_kind {
 	CREDENTIALS_USER,  /* NAME:PASSWORD */
 };
 
-/* The header's line of what FILE holds, up to the end of its first line; the caller frees it.  NULL
- * with *WRONG, for the caller to free, where that cannot be. */
+/* The header for the first line of FILE; the caller frees it.  On an error NULL, and *WRONG, which
+ * the caller frees. */
 char *credentials__header(const char *file, enum credentials_kind kind, char **wrong);
 
 #endif

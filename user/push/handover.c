@@ -13,7 +13,7 @@
 #define MFD_NOEXEC_SEAL 0x0008U
 #endif
 
-/* From 6.3 on the kernel may want to be told that nothing will be executed; before, it must not. */
+/* From 6.3 on the kernel may demand this flag; earlier kernels refuse it. */
 static int make_file(void)
 {
 	int fd = memfd_create("pybpfprof-push", MFD_CLOEXEC | MFD_NOEXEC_SEAL);
@@ -69,7 +69,7 @@ int handover__send(int socket, const struct handover *handover, const void *body
 	return error;
 }
 
-/* The file that came with MESSAGE, or -1. */
+/* The descriptor in MESSAGE, or -1. */
 static int file_of(struct msghdr *message)
 {
 	struct cmsghdr *header = CMSG_FIRSTHDR(message);

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * OpenTelemetry's profiles over HTTP, in the layout that the protocol has from 1.10 on.
+ * OpenTelemetry's profiles over HTTP, in the layout of the protocol from 1.10 on.
  *
- * The tables of a batch's profile become those of the message's dictionary, one entry further on,
- * for entry 0 of each is the empty one: but for the strings, of which 0 is "" here, too.
+ * The tables of a batch's profile become those of the message's dictionary.  Entry 0 of each table
+ * must be empty, so all indices are one higher, but for strings and mappings, whose entry 0 is
+ * empty here too.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -17,24 +18,24 @@
 
 #define NS_PER_MINUTE 60000000000LL
 
-/* One dictionary holds the names for all of them. */
+/* Of a request.  They share one dictionary. */
 #define SERIES_MAX 1000
 
-/* What Pyroscope, which it may be, makes labels of besides: the name, two of its own, and the
- * service's name once more. */
+/* The server may be Pyroscope, which adds these labels: the name, two of its own, and the service's
+ * name again. */
 #define OTHER_LABELS 4
 
 #define TRACE_ID_BYTES 16
 #define SPAN_ID_BYTES  8
 
-/* The strings beside the profile's. */
+/* Indices of strings that the profile does not have by itself. */
 struct names {
 	string_id samples, count, frame_type, build_id;
-	string_id type[EVENTS_MAX], unit[EVENTS_MAX]; /* of each event */
+	string_id type[EVENTS_MAX], unit[EVENTS_MAX]; /* by event */
 };
 
-/* The first attributes in the table are of the frames of these kinds; a mapping's build ID follows,
- * by its number, from 1. */
+/* The attribute table begins with the frame types.  The build IDs of mappings follow, from mapping
+ * 1 on. */
 static const char *const frame_types[] = {
 	[FRAME_PYTHON] = "cpython",
 	[FRAME_NATIVE] = "native",
@@ -45,7 +46,7 @@ static const char *const frame_types[] = {
 #define FRAME_TYPES	    (sizeof(frame_types) / sizeof(frame_types[0]))
 #define BUILD_ID_OF(number) (FRAME_TYPES - 1 + (number))
 
-/* Everything that is allocated for one message, which is freed with it as protobuf-c does. */
+/* A message or part of one, allocated so that protobuf-c frees it with its parent. */
 static void *make(size_t size, void (*init)(void *message))
 {
 	void *message = xmalloc(size);
@@ -56,12 +57,12 @@ static void *make(size_t size, void (*init)(void *message))
 
 #define MAKE(type, name) ((type *)make(sizeof(type), (void (*)(void *))name##__init))
 
-/* Room for COUNT pointers in the repeated FIELD of MESSAGE. */
+/* Allocates COUNT entries of the repeated FIELD of MESSAGE. */
 #define MAKE_LIST(message, field, count) \
 	((message)->n_##field = (count), \
 	 (message)->field = xcalloc((count), sizeof(*(message)->field)))
 
-/* The attributes' names as OpenTelemetry's conventions have them; else the label's own. */
+/* The name of a label by OpenTelemetry's conventions, or its own. */
 static const char *attribute_name(const char *label)
 {
 	static const char *const names[][2] = {
@@ -100,7 +101,7 @@ static Otlp__Resource *make_resource(const json_t *labels)
 	json_t *value;
 
 	MAKE_LIST(resource, attributes, json_object_size(labels));
-	/* It is not written to. */
+	/* The iterator changes nothing. */
 	json_object_foreach((json_t *)labels, name, value)
 	{
 		Otlp__KeyValue *attribute = MAKE(Otlp__KeyValue, otlp__key_value);
@@ -131,8 +132,8 @@ static Otlp__Sample *make_sample(const struct profile *profile, const struct pro
 	return message;
 }
 
-/* How many of the samples from FIRST on have the thread, which is a series, and the event of the
- * one at FIRST. */
+/* The number of samples from FIRST on that have the same thread, which is a series, and the same
+ * event. */
 static size_t alike(const struct profile *profile, size_t first)
 {
 	const struct profile_sample *samples = profile->samples;
@@ -144,7 +145,7 @@ static size_t alike(const struct profile *profile, size_t first)
 	return end - first;
 }
 
-/* COUNT samples of one series and event, from FIRST on. */
+/* A profile of COUNT samples from FIRST on, which are of one series and event. */
 static Otlp__Profile *make_profile(const struct batch *batch, const struct names *names,
 				   size_t first, size_t count)
 {
@@ -165,8 +166,8 @@ static Otlp__Profile *make_profile(const struct batch *batch, const struct names
 	return message;
 }
 
-/* Series NUMBER, whose samples begin at *FIRST, with a profile for each event; *FIRST gets where
- * those of the next series do. */
+/* Series NUMBER, with a profile for each event.  Its samples begin at *FIRST, which moves to those
+ * of the next series. */
 static Otlp__ResourceProfiles *make_series(const struct batch *batch, const struct names *names,
 					   size_t number, size_t *first)
 {
@@ -285,7 +286,7 @@ static void add_mappings(Otlp__Dictionary *dictionary, const struct profile *pro
 	}
 }
 
-/* Only its empty entry is needed. */
+/* Links are not used, but entry 0 must exist. */
 static void add_links(Otlp__Dictionary *dictionary)
 {
 	Otlp__Link *link = MAKE(Otlp__Link, otlp__link);
@@ -343,7 +344,7 @@ static Otlp__Request *make_request(const struct batch *batch)
 	return request;
 }
 
-/* What a value of PROFILE is divided by to be a number of samples. */
+/* The divisor that turns a value of PROFILE into a number of samples. */
 static uint64_t divisor(const Otlp__Request *request, const Otlp__Profile *profile)
 {
 	const Otlp__ValueType *type = profile->sample_type;
@@ -385,7 +386,7 @@ static void encode(const struct labelled_window *window, push_take *take, void *
 		struct body body = { 0 };
 		uint64_t samples = 0;
 
-		/* Counted as split() does, which knows their values alone. */
+		/* Samples are counted as split() counts them, from the values alone. */
 		for (size_t i = 0; i < request->n_resource_profiles; i++)
 			samples += samples_of(request, request->resource_profiles[i]);
 		otlp__request__pack(request,
@@ -397,13 +398,13 @@ static void encode(const struct labelled_window *window, push_take *take, void *
 	batches__free(batches);
 }
 
-/* The caller frees. */
+/* The labels as text, for push_place_of; the caller frees it. */
 static char *labels_text(const Otlp__Resource *resource)
 {
 	json_t *labels = json_object();
 	char *text;
 
-	/* What is no text was damaged on disk. */
+	/* A value that is not text was damaged on disk. */
 	for (size_t i = 0; resource && i < resource->n_attributes; i++) {
 		const Otlp__KeyValue *attribute = resource->attributes[i];
 
@@ -417,7 +418,7 @@ static char *labels_text(const Otlp__Resource *resource)
 	return text;
 }
 
-/* As a request of them alone, with the dictionary of all. */
+/* Passes a request with COUNT series of ALL and its whole dictionary to TAKE. */
 static void take_some(const Otlp__Request *all, Otlp__ResourceProfiles **series, size_t count,
 		      uint64_t samples, push_take *take, void *context)
 {
@@ -432,7 +433,7 @@ static void take_some(const Otlp__Request *all, Otlp__ResourceProfiles **series,
 	take(context, &body, samples);
 }
 
-/* It comes from the disk, too, where it may have been damaged. */
+/* A request that was on disk may be damaged. */
 static Otlp__Request *unpack(const void *bytes, size_t length)
 {
 	Otlp__Request *request = NULL;
@@ -462,7 +463,7 @@ static void split(const void *bytes, size_t length, push_place_of *place, push_t
 			take_some(request, &series, 1, own, take, context);
 		if (to != PUSH_TOGETHER)
 			continue;
-		/* Those that go together stand first. */
+		/* The series that go together are moved to the front. */
 		request->resource_profiles[i] = request->resource_profiles[together];
 		request->resource_profiles[together++] = series;
 		samples += own;
@@ -495,8 +496,8 @@ const struct push_backend push_otlp = {
 	.content_type = "application/x-protobuf",
 	.content_encoding = "gzip",
 	.answers = answers,
-	.age_max_ns = 59 * NS_PER_MINUTE, /* it may be a Pyroscope */
-	.repeatable = false,		  /* nor is what is behind a Collector */
+	.age_max_ns = 59 * NS_PER_MINUTE, /* the server may be Pyroscope */
+	.repeatable = false, /* the server may be a Collector with any backend behind it */
 	.encode = encode,
 	.split = split,
 	.rejected = rejected,

@@ -30,7 +30,7 @@ static void head(FILE *file, const char *name, const char *type, const char *hel
 	fprintf(file, "# HELP " PREFIX "%s %s\n# TYPE " PREFIX "%s %s\n", name, help, name, type);
 }
 
-/* NAME with its first label, and what comes before the next. */
+/* Writes NAME and its label "backend", up to the next label. */
 static void begin(FILE *file, const char *name, const struct push_destination *destination)
 {
 	fprintf(file, PREFIX "%s{backend=\"", name);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What becomes of a request to a backend, each exactly once, with all its samples:
+ * The outcomes of requests.  Each request has exactly one, with all its samples:
  *
  *	handed = sum of all outcomes + waiting
  */
@@ -13,7 +13,7 @@
 
 struct push_destinations;
 
-/* name, text; docs/push.md has this table, and what leads to which. */
+/* Name and text; docs/push.md explains them. */
 #define PUSH_OUTCOMES(X)                                                       \
 	X(DELIVERED, "delivered", "delivered")                                 \
 	X(REFUSED, "refused", "refused by the backend")                        \
@@ -38,28 +38,28 @@ enum push_outcome {
 		PUSH_OUTCOME_COUNT
 };
 
-/* "queue_full", and what people are told. */
+/* The text for messages. */
 const char *push_outcome__text(enum push_outcome outcome);
 
 struct push_count {
 	_Atomic uint64_t requests, samples;
 };
 
-/* One backend's; in memory that the sending process shares with the agent. */
+/* The counts of a destination, in memory that the push process shares with the agent. */
 struct push_counts {
-	struct push_count handed; /* by the agent */
-	struct push_count taken;  /* by a sending process: all that was handed and is not busy */
+	struct push_count handed; /* to the push process, by the agent */
+	struct push_count taken;  /* by the push process: all of handed but sender_busy */
 	struct push_count outcomes[PUSH_OUTCOME_COUNT];
-	_Atomic uint64_t attempts;     /* requests sent, again included */
-	_Atomic uint64_t queued_bytes; /* of what waits or is on its way */
+	_Atomic uint64_t attempts;     /* requests sent, with retries */
+	_Atomic uint64_t queued_bytes; /* of requests that wait or are being sent */
 };
 
-/* Of all of them. */
+/* The state of the push process, and the counts of all destinations. */
 struct push_state {
-	_Atomic uint64_t cpu_ns;   /* that all sending processes have used */
-	_Atomic uint64_t bytes;	   /* memory that this one has of its own */
-	_Atomic uint64_t restarts; /* sending processes that had to be replaced */
-	_Atomic int start_error;   /* why the last one could not begin, -errno; 0: it could */
+	_Atomic uint64_t cpu_ns;   /* used by all push processes so far */
+	_Atomic uint64_t bytes;	   /* private memory of the current one */
+	_Atomic uint64_t restarts; /* push processes that had to be replaced */
+	_Atomic int start_error;   /* why the last one could not start, -errno; 0: it did */
 	struct push_counts counts[];
 };
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Parca's profile store, by the gateway that speaks JSON: the gRPC behind it takes the same, but
- * not through a proxy that does not know HTTP/2.
+ * Parca's profile store, through its gateway for JSON.  The gRPC API behind it takes the same, but
+ * does not pass through proxies without HTTP/2.
  *
- * What it does not know it answers with 200 and a page; what it is sent twice counts twice.  Its
- * OTLP is not used: it shows each function by the name of another (v0.28).
+ * Parca answers unknown paths with 200 and a page, and counts duplicates twice.  Its OTLP is not
+ * used: it shows each function under the name of another one (v0.28).
  */
 #include <stdlib.h>
 
@@ -16,7 +16,7 @@ static void add_label(json_t *list, const char *name, const char *value)
 	json_array_append_new(list, json_pack("{s:s, s:s}", "name", name, "value", value));
 }
 
-/* {"labels": [...]}; the caller frees. */
+/* {"labels": [...]}; the caller frees it. */
 static char *labels_text(const json_t *labels)
 {
 	json_t *list = json_array(), *set = json_pack("{s:o}", "labels", list), *value;
@@ -24,7 +24,7 @@ static char *labels_text(const json_t *labels)
 	char *text;
 
 	add_label(list, "__name__", PROFILE_NAME);
-	/* It is not written to. */
+	/* The iterator changes nothing. */
 	json_object_foreach((json_t *)labels, name, value)
 	{
 		char *sent = push_label_value(value);

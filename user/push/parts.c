@@ -7,7 +7,7 @@
 #include "push/parts.h"
 
 struct full_label_set {
-	UT_hash_handle hh; /* its list has the order of insertion, which is that of time */
+	UT_hash_handle hh; /* listed in order of insertion, which is that of time */
 	int64_t end_ns;
 	size_t length;
 	char text[];
@@ -123,7 +123,7 @@ struct push_request *push_parts__of(const struct push_backend *backend, struct s
 	if (!backend->split)
 		return NULL;
 	backend->split(request->body, request->length, place_alone, take_part, &parts);
-	/* Of what was damaged on disk, the sum is known alone. */
+	/* If the request was damaged on disk, only the total of its samples is known. */
 	if (parts.count < 2 || parts.samples != request->samples) {
 		drop(parts.first);
 		return NULL;

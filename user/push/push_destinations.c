@@ -18,7 +18,7 @@
 
 #define TENANT "tenant="
 
-/* The backend that TEXT begins with, and where its URL does. */
+/* The backend that TEXT starts with, and *REST: the URL behind it. */
 static const struct push_backend *find_backend(const char *text, const char **rest)
 {
 	for (const struct push_backend *const *backend = push_backends; *backend; backend++) {
@@ -32,7 +32,7 @@ static const struct push_backend *find_backend(const char *text, const char **re
 	return NULL;
 }
 
-/* "pyroscope, parca or otlp" is the only list there is: the caller frees. */
+/* "pyroscope+http(s)://HOST:PORT, ... or otlp+..."; the caller frees it. */
 static char *backend_names(void)
 {
 	char *names = xstrdup("");
@@ -71,7 +71,7 @@ static char *parse_url(const char *text, struct destination_url *url)
 	return NULL;
 }
 
-/* What is in a file may change; that it can be read is wanted from the start. */
+/* The contents may change later, but the file must be readable from the start. */
 static char *take_file(const char **file, const char *value)
 {
 	*file = value;
@@ -190,7 +190,7 @@ char *push_destinations__add(struct push_destinations *destinations, const char 
 	return NULL;
 }
 
-/* A profile has the time at which its window begins. */
+/* The time of a profile is the start of its window. */
 char *push_destinations__check_window(const struct push_destinations *destinations,
 				      int64_t length_ns)
 {

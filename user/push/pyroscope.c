@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Pyroscope's push API, spoken as Connect does: a POST of protobuf.
+ * Pyroscope's push API, by the Connect protocol: a POST of protobuf.
  *
- * A message that is written in parts, one after another, is to its reader the message
- * of all their fields: so requests are put together of messages with one series each.
+ * A protobuf message may be written in parts, one after another: a reader merges their fields.  So
+ * a request is the concatenation of messages with one series each.
  *
- * Of a request of several series it takes those that it can, and says 400 if there is one that it
- * cannot, but not which; and 429 if there is one that it has no room for.
+ * Pyroscope takes the valid series of a request, and says 400 if one is invalid, but not which one;
+ * or 429 if it has no room for one.
  */
 #include <stdlib.h>
 
@@ -35,7 +35,7 @@ static void add_labels(Pyroscope__Series *series, const json_t *labels)
 
 	series->labels = xcalloc(json_object_size(labels) + 1, sizeof(*series->labels));
 	add_label(series, "__name__", xstrdup(PROFILE_NAME));
-	/* It is not written to. */
+	/* The iterator changes nothing. */
 	json_object_foreach((json_t *)labels, name, value)
 		add_label(series, name, push_label_value(value));
 }
@@ -73,7 +73,7 @@ static void add_series(struct pieces *pieces, const struct batch *batch)
 
 static void encode(const struct labelled_window *window, push_take *take, void *context)
 {
-	/* One more is the profile's name. */
+	/* The profile's name is one more label. */
 	const struct batch_limits limits = { 1, SAMPLES_MAX, PROFILE_BYTES, LABELS_MAX - 1 };
 	struct batches *batches = batches__new(window, &limits);
 	struct pieces pieces = { take, context, "", "", "", { 0 }, 0 };
@@ -85,8 +85,8 @@ static void encode(const struct labelled_window *window, push_take *take, void *
 	batches__free(batches);
 }
 
-/* How many samples there are in a gzipped pprof file: each event has two values, and the first is
- * their number. */
+/* The number of samples in a gzipped pprof file: of the two values of each event the first is their
+ * number. */
 static uint64_t samples_of(const ProtobufCBinaryData *gzipped)
 {
 	struct body body = { 0 };
@@ -104,13 +104,13 @@ static uint64_t samples_of(const ProtobufCBinaryData *gzipped)
 	return samples;
 }
 
-/* The caller frees. */
+/* The labels as text, for push_place_of; the caller frees it. */
 static char *labels_text(const Pyroscope__Series *series)
 {
 	json_t *labels = json_object();
 	char *text;
 
-	/* What is no text was damaged on disk. */
+	/* Text that is not UTF-8 was damaged on disk; json_string() returns NULL for it. */
 	for (size_t i = 0; i < series->n_labels; i++)
 		json_object_set_new(labels, series->labels[i]->name,
 				    json_string(series->labels[i]->value));
@@ -119,7 +119,7 @@ static char *labels_text(const Pyroscope__Series *series)
 	return text;
 }
 
-/* As a request of them alone. */
+/* Passes a request with COUNT series to TAKE. */
 static void take_some(Pyroscope__Series **series, size_t count, uint64_t samples, push_take *take,
 		      void *context)
 {
@@ -142,7 +142,7 @@ static void split(const void *bytes, size_t length, push_place_of *place, push_t
 
 	for (size_t i = 0; request && i < request->n_series; i++) {
 		Pyroscope__Series *series = request->series[i];
-		/* It comes from the disk, too, where it may have been damaged. */
+		/* A request that was on disk may be damaged. */
 		uint64_t own = series->n_samples ? samples_of(&series->samples[0]->raw_profile) : 0;
 		char *labels = labels_text(series);
 		enum push_place to = own ? place(context, labels, own) : PUSH_NOWHERE;
@@ -152,7 +152,7 @@ static void split(const void *bytes, size_t length, push_place_of *place, push_t
 			take_some(&series, 1, own, take, context);
 		if (to != PUSH_TOGETHER)
 			continue;
-		/* Those that go together stand first. */
+		/* The series that go together are moved to the front. */
 		request->series[i] = request->series[together];
 		request->series[together++] = series;
 		samples += own;
@@ -170,8 +170,8 @@ const struct push_backend push_pyroscope = {
 	.path = "/push.v1.PusherService/Push",
 	.content_type = "application/proto",
 	.answers = answers,
-	.age_max_ns = 59 * NS_PER_MINUTE, /* it refuses what is an hour old */
-	.repeatable = true,		  /* the same labels and time count once */
+	.age_max_ns = 59 * NS_PER_MINUTE, /* it refuses profiles that are an hour old */
+	.repeatable = true,		  /* profiles with the same labels and time count once */
 	.encode = encode,
 	.split = split,
 };

@@ -8,11 +8,11 @@
 struct push_queue {
 	struct push_limits limits;
 	struct push_counts *counts;
-	struct push_request *first, **last; /* LAST: where the next one is put */
+	struct push_request *first, **last; /* LAST: the link for the next one */
 	size_t length;
 	struct push_request *on_its_way;
 	int64_t paused_until_ns;
-	unsigned int failures; /* of the backend, one after another */
+	unsigned int failures; /* of the backend, in a row */
 	uint64_t random;       /* never 0 */
 };
 
@@ -28,7 +28,7 @@ struct push_queue *push_queue__new(const struct push_limits *limits, struct push
 	return queue;
 }
 
-/* xorshift64: that agents which were started together do not come back together. */
+/* xorshift64.  Agents that started together must not retry together. */
 static uint64_t draw(struct push_queue *queue)
 {
 	queue->random ^= queue->random << 13;
@@ -48,7 +48,7 @@ static void end_request(struct push_queue *queue, struct push_request *request,
 	free(request);
 }
 
-/* Takes the request that AT points to out of the list. */
+/* Removes the request at *AT from the list. */
 static struct push_request *unlink_at(struct push_queue *queue, struct push_request **at)
 {
 	struct push_request *request = *at;
@@ -130,7 +130,7 @@ struct push_request *push_queue__take(struct push_queue *queue, const struct pus
 	return queue->on_its_way;
 }
 
-/* The FAILURES-th pause, from 1: half of it is chance. */
+/* The pause after FAILURES failures, from 1.  Half of it is random. */
 static int64_t pause_ns(struct push_queue *queue, unsigned int failures, int64_t retry_after_ns)
 {
 	int64_t longest = PUSH_PAUSE_MIN_NS, half;
@@ -172,7 +172,8 @@ void push_queue__leave_out(struct push_queue *queue, struct push_request *reques
 	request->body = body->bytes;
 	request->length = body->length;
 	request->samples = samples;
-	/* First: where this process is killed meanwhile, they are missing, and counted for that. */
+	/* The file first.  If this process is killed before the samples are counted, the next one
+	 * finds them missing and counts them. */
 	spool__replace(queue->limits.spool, request);
 	push_count__add(&counts->outcomes[outcome], left_out);
 	counts->taken.requests++;
@@ -189,7 +190,7 @@ void push_queue__split(struct push_queue *queue, struct push_request *request,
 	queue->on_its_way = NULL;
 	counts->queued_bytes -= request->length;
 	for (; *end; end = &(*end)->next) {
-		/* A backend that fails on all does so once more on each. */
+		/* A backend that fails on all of them may do so once more for each. */
 		(*end)->failures = request->failures;
 		counts->queued_bytes += (*end)->length;
 		queue->length++;

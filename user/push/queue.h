@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What waits to be sent to one backend, and when it may be: a state machine that is told the time.
+ * The requests that wait for a backend, and when each may be sent.  A state machine: the caller
+ * passes the time.
  *
- * Requests go out one at a time, oldest first.  A backend that cannot be reached, or says that it
- * is too busy, is left alone for a while that doubles each time, with everything that waits for it.
- * A request that the backend fails on waits for itself, behind the others, and only so many times:
- * it may be the request.
+ * Requests are sent one at a time, oldest first.  If the backend cannot be reached, or says that it
+ * is busy, all requests wait, twice as long after each failure.  A request that the backend fails
+ * on waits alone, behind the others, and has a limited number of attempts: it may be the cause.
  */
 #ifndef PYBPFPROF_PUSH_QUEUE_H
 #define PYBPFPROF_PUSH_QUEUE_H
@@ -19,44 +19,44 @@
 #include "push/spool.h"
 
 struct push_limits {
-	uint64_t bytes;	    /* of all bodies */
-	int64_t age_max_ns; /* of a window's start when it is sent; 0: any */
-	/* Where they wait; NULL: in memory. */
+	uint64_t bytes;	    /* of all waiting bodies */
+	int64_t age_max_ns; /* since a window's start, when it is sent; 0: no limit */
+	/* Where requests wait; NULL: in memory. */
 	struct spool *spool;
-	bool repeatable; /* whether what was on its way may be sent again */
+	bool repeatable; /* a request whose attempt was interrupted may be sent again */
 };
 
 struct push_request {
 	struct push_request *next;
-	void *body;	      /* NULL: on disk alone */
-	uint32_t destination; /* its number */
-	uint64_t file;	      /* of the spool: its number; 0: none */
-	bool marked;	      /* and its name says that it is on its way */
+	void *body;	      /* NULL: on disk only */
+	uint32_t destination; /* index of the destination */
+	uint64_t file;	      /* its number in the spool; 0: not there */
+	bool marked;	      /* the file's name says that it is being sent */
 	size_t length;
 	uint64_t samples;
-	int64_t start_unix_ns; /* of its window */
+	int64_t start_unix_ns; /* start of its window */
 	int64_t not_before_ns;
-	unsigned int failures; /* of its own */
-	bool is_part;	       /* of one that the backend did not take as a whole */
+	unsigned int failures; /* failures that may be its own fault */
+	bool is_part;	       /* part of a request that the backend refused */
 };
 
-/* Since some moment in the past, and since 1970. */
+/* The time by both clocks. */
 struct push_moment {
 	int64_t monotonic_ns, unix_ns;
 };
 
 enum push_action {
-	PUSH_SETTLE,	    /* it has an outcome */
-	PUSH_AGAIN,	    /* when the backend is back */
-	PUSH_AGAIN_OR_FAIL, /* it may be the request's own fault */
+	PUSH_SETTLE,	    /* the request has its outcome */
+	PUSH_AGAIN,	    /* retry when the backend is back */
+	PUSH_AGAIN_OR_FAIL, /* retry a few times: the request may be the cause */
 };
 
-/* What is to become of a request that was on its way. */
+/* What to do with a request after an attempt. */
 struct push_verdict {
 	enum push_action action;
 	enum push_outcome outcome; /* of PUSH_SETTLE */
-	int64_t retry_after_ns;	   /* not sooner than that, by the backend's own word; 0: none */
-	bool of_a_part;		   /* it may be true of some of its series alone */
+	int64_t retry_after_ns;	   /* the backend's Retry-After; 0: none */
+	bool of_a_part;		   /* perhaps true of some of its series only */
 };
 
 #define PUSH_PAUSE_MIN_NS	500000000LL
@@ -66,34 +66,35 @@ struct push_verdict {
 
 struct push_queue;
 
-/* COUNTS is where outcomes are counted; SEED, of the pauses' chance. */
+/* Outcomes are counted in COUNTS.  SEED is for the random part of pauses. */
 struct push_queue *push_queue__new(const struct push_limits *limits, struct push_counts *counts,
 				   uint64_t seed);
-/* What waits is counted as kept where it is on disk, else as ended; what is on its way as unknown,
- * where it may not be sent again. */
+/* Requests that wait are counted as kept if they are on disk, otherwise as ended.  One that is
+ * being sent is counted as unknown, or as kept if it is on disk and may be sent again. */
 void push_queue__free(struct push_queue *queue);
 
-/* Takes REQUEST, with its body; where there is no room, the oldest ones are given up. */
+/* Adds REQUEST, and owns it.  Drops the oldest requests if the queue is full. */
 void push_queue__add(struct push_queue *queue, struct push_request *request);
 
-/* The one to be sent now, which push_queue__settle must be told of before the next; NULL: none. */
+/* The request to send now; the caller settles it before it takes the next one.  NULL: none. */
 struct push_request *push_queue__take(struct push_queue *queue, const struct push_moment *now);
 void push_queue__settle(struct push_queue *queue, struct push_request *request,
 			const struct push_verdict *verdict, const struct push_moment *now);
 
-/* Whether VERDICT is the last one of REQUEST. */
+/* Whether no attempt follows VERDICT. */
 bool push_queue__is_final(const struct push_request *request, const struct push_verdict *verdict);
 
-/* REQUEST, which is on its way, becomes what is left of it: BODY, which it takes, of SAMPLES.  The
- * others are counted as OUTCOME; where nothing is left, that is in place of push_queue__settle. */
+/* Replaces the body of REQUEST, which is being sent, by BODY with SAMPLES, and owns it.  The other
+ * samples are counted as OUTCOME.  Without SAMPLES the request ends, and must not be settled. */
 void push_queue__leave_out(struct push_queue *queue, struct push_request *request,
 			   const struct body *body, uint64_t samples, enum push_outcome outcome);
 
-/* In place of push_queue__settle: PARTS, which are all of REQUEST, are sent before all others. */
+/* Replaces REQUEST, which is being sent and must not be settled, by PARTS, which are sent first. */
 void push_queue__split(struct push_queue *queue, struct push_request *request,
 		       struct push_request *parts);
 
-/* The monotonic time at which there is one to take, or one is too old; INT64_MAX: none. */
+/* When the next request may be sent, by the monotonic clock; INT64_MAX: none waits, or one is being
+ * sent. */
 int64_t push_queue__due(const struct push_queue *queue);
 
 size_t push_queue__length(const struct push_queue *queue);

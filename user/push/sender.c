@@ -18,27 +18,27 @@
 #define NS_PER_MS     1000000LL
 #define NS_PER_MINUTE 60000000000LL
 
-/* One destination. */
+/* A destination. */
 struct line {
 	const struct push_destination *destination;
 	struct push_counts *counts;
 	struct push_queue *queue;
 	struct attempt *attempt;
-	struct full_labels full; /* what it had no room for */
-	/* Of the windows after that, the next one shows of what it has none; and that window. */
+	struct full_labels full; /* label sets that the backend had no room for */
+	/* The first window that starts after apart_after_ns is to be split; that window. */
 	int64_t apart_after_ns, apart_ns;
-	struct push_request *request; /* on its way */
-	struct push_amount found;     /* on disk, at the start */
-	bool failing;		      /* the last attempt came to nothing */
+	struct push_request *request; /* being sent */
+	struct push_amount found;     /* on disk at the start */
+	bool failing;		      /* the last attempt failed */
 };
 
 struct sender {
-	int socket; /* -1: nothing more comes */
+	int socket; /* -1: the input has ended */
 	int64_t end_ns;
 	CURLM *multi;
 	struct push_state *state;
-	struct spool *spool;	/* NULL: what waits is in memory alone */
-	uint64_t cpu_before_ns; /* of those before it */
+	struct spool *spool;	/* NULL: requests wait in memory */
+	uint64_t cpu_before_ns; /* of earlier push processes */
 	struct line *lines;
 	size_t count;
 };
@@ -86,7 +86,7 @@ struct push_amount sender__unsettled(const struct push_counts *counts)
 	return amount;
 }
 
-/* What was on its way and may not be sent again has an outcome, which nobody knows. */
+/* A request that was being sent and may not be sent twice: its outcome is unknown. */
 static void take_found(void *context, struct push_request *request, bool sent)
 {
 	struct sender *sender = context;
@@ -103,7 +103,7 @@ static void take_found(void *context, struct push_request *request, bool sent)
 	free(request);
 }
 
-/* What is found is what a sending process before this one left, or the agent before this one. */
+/* Requests on disk were left by the previous push process, or by the previous agent. */
 static void account(struct push_counts *counts, const struct push_amount *unsettled,
 		    const struct push_amount *found)
 {
@@ -151,7 +151,7 @@ static void queue_up(struct sender *sender, const struct handover *handover, voi
 	push_queue__add(line->queue, request);
 }
 
-/* Takes all that was handed over. */
+/* Takes all requests that the agent has handed over. */
 static void receive(struct sender *sender)
 {
 	struct handover handover = { 0 };
@@ -171,8 +171,7 @@ static void receive(struct sender *sender)
 	sender->end_ns = now_ns() + SENDER_GRACE_NS;
 }
 
-/* Says what goes wrong when that begins, and when it is over: not while parts are sent of what was
- * refused. */
+/* Logs when errors begin, and when they end.  The delivery of a part does not end them. */
 static void judge(struct line *line, const struct push_verdict *verdict, const char *why)
 {
 	const char *url = line->destination->name;
@@ -192,7 +191,7 @@ static void judge(struct line *line, const struct push_verdict *verdict, const c
 	line->failing = !delivered;
 }
 
-/* Once for all that it has no room for at a time. */
+/* Warns once as long as FULL has any label set. */
 static void note_full(struct line *line, const char *why)
 {
 	const struct push_destination *destination = line->destination;
@@ -207,7 +206,7 @@ static void note_full(struct line *line, const char *why)
 		   destination->name, why, (int)(FULL_LABELS_NS / NS_PER_MINUTE));
 }
 
-/* Has each series be sent alone; returns whether there are several. */
+/* Splits the request into its series; false if it has only one. */
 static bool split(struct sender *sender, struct line *line)
 {
 	struct push_request *parts =
@@ -220,7 +219,8 @@ static bool split(struct sender *sender, struct line *line)
 	return true;
 }
 
-/* Where all that is known is that one was not taken, and the others count once. */
+/* Splits a refused request if one of its series may be the cause, and if the others may be sent
+ * twice. */
 static bool split_refused(struct sender *sender, struct line *line,
 			  const struct push_verdict *verdict, const char *why)
 {
@@ -251,14 +251,14 @@ static void settle(struct sender *sender, struct line *line, const struct push_v
 	free(why);
 }
 
-/* Whether only answers are waited for. */
+/* Whether no new attempt may start. */
 static bool is_to_begin_nothing(const struct sender *sender)
 {
 	return sender->socket < 0 && now_ns() >= sender->end_ns;
 }
 
-/* Has each series of one window be sent alone, after one that was refused and may not be sent
- * again. */
+/* Splits the requests of one window, to find the series without room, after a request that may not
+ * be sent again was refused. */
 static bool split_unsent(struct sender *sender, struct line *line)
 {
 	int64_t start_ns = line->request->start_unix_ns;
@@ -270,7 +270,7 @@ static bool split_unsent(struct sender *sender, struct line *line)
 	return start_ns == line->apart_ns && split(sender, line);
 }
 
-/* Takes from the next request what the backend had no room for; returns whether that is all. */
+/* Removes the series that the backend had no room for; returns whether nothing is left. */
 static bool leave_out(struct line *line)
 {
 	struct body rest;
@@ -335,7 +335,7 @@ static void take_ends(struct sender *sender)
 	}
 }
 
-/* When it ends, though something is left. */
+/* When it ends, even if requests are left. */
 static int64_t end_ns(const struct sender *sender)
 {
 	bool asked = false;
@@ -356,7 +356,7 @@ static bool is_over(const struct sender *sender)
 	return !waiting || now_ns() >= end_ns(sender);
 }
 
-/* Milliseconds to the next moment at which a request may be sent, or it is over. */
+/* Milliseconds until a request may be sent, or until the end. */
 static int time_left_ms(const struct sender *sender)
 {
 	int64_t due = sender->socket < 0 ? end_ns(sender) : INT64_MAX, left;
@@ -399,7 +399,7 @@ bool sender__run(int socket, const struct push_destinations *destinations, int s
 				 .cpu_before_ns = state->cpu_ns,
 				 .count = destinations->count };
 
-	/* Not for long does it have what the agent needs, nor can it get it. */
+	/* First drop the privileges that the agent needs, for good. */
 	if (!kept__drop_privileges("pybpfprof-push") || curl_global_init(CURL_GLOBAL_DEFAULT))
 		return false;
 	sender.multi = curl_multi_init();
@@ -407,7 +407,7 @@ bool sender__run(int socket, const struct push_destinations *destinations, int s
 	open_lines(&sender, destinations->list);
 	take_up(&sender);
 	serve(&sender);
-	/* So that what is left is counted.  libcurl's own goes with the process. */
+	/* Count what is left.  The process's end frees what belongs to libcurl. */
 	for (size_t i = 0; i < sender.count; i++) {
 		full_labels__clear(&sender.lines[i].full);
 		push_queue__free(sender.lines[i].queue);

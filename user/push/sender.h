@@ -1,24 +1,24 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The process that sends: what comes through a socket goes to backends, as their queues allow. */
+/* The push process: sends the requests that come through a socket to backends. */
 #ifndef PYBPFPROF_SENDER_H
 #define PYBPFPROF_SENDER_H
 
 #include "push/outcomes.h"
 #include "push/push_destinations.h"
 
-/* How long it goes on when there is nothing more to come; and then waits for answers, so that it is
- * known what became of what was sent. */
+/* The time it goes on after its input has ended, and then waits for answers to requests that are
+ * being sent. */
 #define SENDER_GRACE_NS	 5000000000LL
 #define SENDER_ANSWER_NS 10000000000LL
 
-/* Serves SOCKET until its other side is closed, and for SENDER_GRACE_NS then, where something is
- * left, and SENDER_ANSWER_NS more, where something is on its way.  STATE has the destinations'
- * counts; what waits is in the folder SPOOL, -1: in memory. Gives up all privileges first.  Returns
- * whether it could. */
+/* Drops all privileges and serves SOCKET until the other side closes it.  Goes on for
+ * SENDER_GRACE_NS while requests are left, and SENDER_ANSWER_NS more for answers.  STATE has the
+ * counts of DESTINATIONS.  SPOOL: descriptor of the folder where requests wait; -1: in memory.
+ * False: it could not start. */
 bool sender__run(int socket, const struct push_destinations *destinations, int spool,
 		 struct push_state *state);
 
-/* What COUNTS has as taken over by a sending process and not settled. */
+/* What a push process has taken and not settled, by COUNTS. */
 struct push_amount {
 	int64_t requests, samples;
 };

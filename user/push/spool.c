@@ -19,21 +19,21 @@
 #define UNWRITTEN "unwritten"
 #define SENT	  ".sent"
 
-/* Changes with the files, and with what requests to a kind of backend are made of. */
+/* Changes with the format of files, and with the format of requests to any backend. */
 #define MAGIC 0x32687375706e7970ULL
 
-/* A request's number is a multiple of this, to which its parts add theirs. */
+/* Requests have multiples of this as their numbers; parts add theirs. */
 #define PARTS	   0x10000ULL
 #define NUMBER_MAX ((uint64_t)INT64_MAX)
 
-/* No request has more, and their sums have room. */
+/* No request has more, and sums of them do not overflow. */
 #define BODY_BYTES_MAX	    (256ULL << 20)
 #define REQUEST_SAMPLES_MAX (1ULL << 40)
 
-/* What a file begins with; the destination's name and the body follow. */
+/* The head of a file; the destination's name and the body follow. */
 struct head {
 	uint64_t magic;
-	uint64_t number; /* counts up, by PARTS */
+	uint64_t number; /* in steps of PARTS */
 	uint64_t samples;
 	int64_t start_unix_ns;
 	uint64_t name_length, length;
@@ -42,11 +42,11 @@ struct head {
 struct spool {
 	int folder;
 	const struct push_destinations *destinations;
-	uint64_t last; /* number */
-	bool failing;  /* the last one stayed in memory */
+	uint64_t last; /* number of the last request */
+	bool failing;  /* the last request stayed in memory */
 };
 
-/* What a name has room for: a number, whether it was sent, and more than that. */
+/* A file name: a number, perhaps SENT. */
 struct name {
 	char text[48];
 };
@@ -150,7 +150,7 @@ static struct name *list(const struct spool *spool, size_t *count)
 	return names;
 }
 
-/* To be read, as far as it is a file: a pipe would be waited for. */
+/* Opens a regular file.  A pipe must not block. */
 static int open_file(const struct spool *spool, const char *name, uint64_t *size)
 {
 	int fd = openat(spool->folder, name,
@@ -181,7 +181,7 @@ static bool is_named(int fd, const struct head *head, const char *name)
 	return same;
 }
 
-/* The destination that HEAD names, or as many as there are. */
+/* The index of the destination that HEAD names, or the number of destinations. */
 static size_t find_destination(const struct spool *spool, int fd, const struct head *head)
 {
 	const struct push_destinations *destinations = spool->destinations;
@@ -192,7 +192,7 @@ static size_t find_destination(const struct spool *spool, int fd, const struct h
 	return i;
 }
 
-/* Whether a file of SIZE may be what HEAD says, and that be a request. */
+/* Whether HEAD is plausible for a file of SIZE. */
 static bool is_whole(const struct head *head, uint64_t size)
 {
 	uint64_t rest = size - sizeof(*head);
@@ -203,7 +203,7 @@ static bool is_whole(const struct head *head, uint64_t size)
 	       head->start_unix_ns >= 0;
 }
 
-/* The request in the file NAME; NULL: none of DESTINATIONS has such. */
+/* The request in file NAME; NULL if it is damaged or for no configured destination. */
 static struct push_request *read_head(const struct spool *spool, const char *name)
 {
 	struct push_request *request = NULL;
@@ -295,7 +295,7 @@ static bool write_file(const struct spool *spool, const struct push_request *req
 		errno = EFBIG;
 		return false;
 	}
-	/* One of its own: what has that name may be a pipe. */
+	/* Always a new file: an existing one may be a pipe. */
 	unlinkat(spool->folder, UNWRITTEN, 0);
 	fd = openat(spool->folder, UNWRITTEN, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 	if (fd < 0)

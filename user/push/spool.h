@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Requests that wait, on disk: a file each, which is there whole or not at all, so that neither a
- * process that is killed nor an agent that ends takes them with it.
+ * Requests that wait, on disk: a file for each, written whole or not at all.  So requests survive a
+ * killed push process and the end of the agent.
  *
- * One process at a time has a spool.  Where it cannot write, requests stay in memory.
+ * A spool belongs to one process at a time.  If it cannot write, requests stay in memory.
  */
 #ifndef PYBPFPROF_SPOOL_H
 #define PYBPFPROF_SPOOL_H
@@ -16,45 +16,47 @@
 struct push_request;
 struct spool;
 
-/* The folder "push" in FOLDER, both made where they are not there; or -1, with errno. */
+/* Opens the folder "push" in FOLDER, and creates both.  A descriptor, or -1 with errno. */
 int spool__folder(const char *folder);
 
-/* What FOLDER, a descriptor, has for DESTINATIONS; of others it is removed, which is said.  NULL,
- * which is said, where another process has it, or unreadable; or FOLDER is none. */
+/* Opens the spool in FOLDER, a descriptor, for requests to DESTINATIONS.  NULL if FOLDER is -1, or
+ * if the folder is unusable or another process has it; warns of the latter two. */
 struct spool *spool__open(int folder, const struct push_destinations *destinations);
 void spool__close(struct spool *spool);
 
-/* Removes what FOLDER has in its folder "push", which is said, and that: nothing is pushed now. */
+/* Removes the spool in FOLDER, because nothing is pushed any more; warns if requests are lost. */
 void spool__clear(const char *folder);
 
-/* All of the others take NULL, as what has nothing and takes nothing. */
+/* All other functions take NULL, as an empty spool that stores nothing. */
 
-/* Has TAKE take all that is there, oldest first, without its bodies; SENT: it was on its way. */
+/* Passes all requests, oldest first and without bodies, to TAKE, which owns them; SENT: one was
+ * being sent.  Removes damaged requests, and those for other destinations, with a warning. */
 void spool__find(struct spool *spool,
 		 void (*take)(void *context, struct push_request *request, bool sent),
 		 void *context);
 
-/* Takes REQUEST's body to disk; where it cannot, that is said when it begins, and it stays. */
+/* Moves the body of REQUEST to disk.  If that fails, the body stays in memory, and the first
+ * failure is logged. */
 void spool__put(struct spool *spool, struct push_request *request);
 
-/* The same of a part of WHOLE, where that is on disk: NUMBER, from 1.  Parts count once WHOLE is
+/* The same for part NUMBER, from 1, of WHOLE, if WHOLE is on disk.  Parts count only after WHOLE is
  * removed. */
 void spool__put_part(struct spool *spool, struct push_request *part,
 		     const struct push_request *whole, unsigned int number);
 
-/* The same of one that is on disk with another body, in place of that. */
+/* Replaces the body on disk by that of REQUEST. */
 void spool__replace(struct spool *spool, struct push_request *request);
 
-/* Brings the body of a request that is on disk back; false where it is not to be had. */
+/* Reads the body back from disk; false if that fails. */
 bool spool__load(struct spool *spool, struct push_request *request);
 
-/* Takes note that REQUEST is on its way: where this process ends, it may have arrived or not. */
+/* Marks REQUEST as being sent: if this process dies, it may have arrived or not. */
 void spool__mark(struct spool *spool, struct push_request *request);
 
-/* It waits again. */
+/* REQUEST waits again: removes the mark, and the body from memory. */
 void spool__rest(struct spool *spool, struct push_request *request);
 
-/* It has an outcome. */
+/* Removes REQUEST from disk: it has an outcome. */
 void spool__remove(struct spool *spool, struct push_request *request);
 
 #endif
