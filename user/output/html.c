@@ -299,9 +299,7 @@ static int write_stacks_and_samples(const struct page *page)
 	for (size_t i = 0; i < profile->stack_count; i++)
 		places[order[i]] = i;
 	write_stacks(profile, order, page->file);
-	error = write_event(page, 0, places);
-	if (!error)
-		error = write_other_events(page, places);
+	error = write_event(page, 0, places) ?: write_other_events(page, places);
 	if (page->options->before)
 		write_before(page, places);
 	free(places);
@@ -328,7 +326,7 @@ static int write_reasons(FILE *file)
 {
 	int error = 0;
 
-	fputs("\"reasons\":{", file);
+	fputs(",\"reasons\":{", file);
 	for (int outcome = 0; outcome < OUTCOME_COUNT && !error; outcome++) {
 		fprintf(file, "%s\"%s\":", outcome ? "," : "", outcome__name(outcome));
 		error = write_string(outcome__text(outcome), file);
@@ -346,13 +344,7 @@ static int write_profile(const struct page *page)
 	if (error)
 		return error;
 	write_tables(page, page->file);
-	error = write_stacks_and_samples(page);
-	if (!error)
-		error = write_recording(page);
-	if (error)
-		return error;
-	fputs(",", page->file);
-	return write_reasons(page->file);
+	return write_stacks_and_samples(page) ?: write_recording(page) ?: write_reasons(page->file);
 }
 
 static const struct {

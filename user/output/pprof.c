@@ -258,8 +258,9 @@ static int64_t put_value(struct writer *writer, string_id string)
 	return *index;
 }
 
-static void add_label(struct labels *labels, int64_t key, int64_t string, int64_t number)
+static void add_label(struct writer *writer, int64_t key, int64_t string, int64_t number)
 {
+	struct labels *labels = &writer->labels;
 	Pprof__Label *label = &labels->labels[labels->count];
 
 	pprof__label__init(label);
@@ -269,10 +270,10 @@ static void add_label(struct labels *labels, int64_t key, int64_t string, int64_
 	labels->list[labels->count++] = label;
 }
 
-static void add_value(struct writer *writer, struct labels *labels, int64_t key, string_id string)
+static void add_value(struct writer *writer, int64_t key, string_id string)
 {
 	if (string)
-		add_label(labels, key, put_value(writer, string), 0);
+		add_label(writer, key, put_value(writer, string), 0);
 }
 
 /* Allocates room for the labels of any sample. */
@@ -290,8 +291,7 @@ static void make_labels(struct writer *writer)
 }
 
 /* The labels of a service are all that is known of it. */
-static void add_service(struct writer *writer, struct labels *labels,
-			const struct profile_process *process)
+static void add_service(struct writer *writer, const struct profile_process *process)
 {
 	for (uint32_t i = 0; i < process->label_count; i++) {
 		const struct profile_label *label =
@@ -299,31 +299,30 @@ static void add_service(struct writer *writer, struct labels *labels,
 
 		/* The pid is there already, as a number. */
 		if (!process->pid || strcmp(writer->profile->strings[label->name], "pid") != 0)
-			add_value(writer, labels, put_value(writer, label->name), label->value);
+			add_value(writer, put_value(writer, label->name), label->value);
 	}
 }
 
 static void init_labels(struct writer *writer, const struct profile_thread *thread)
 {
 	const struct profile_process *process = &writer->profile->processes[thread->process];
-	struct labels *labels = &writer->labels;
 
-	labels->count = 0;
+	writer->labels.count = 0;
 	if (process->pid)
-		add_label(labels, writer->keys.pid, 0, process->pid);
+		add_label(writer, writer->keys.pid, 0, process->pid);
 	if (thread->tid)
-		add_label(labels, writer->keys.tid, 0, thread->tid);
-	add_value(writer, labels, writer->keys.thread, thread->name);
+		add_label(writer, writer->keys.tid, 0, thread->tid);
+	add_value(writer, writer->keys.thread, thread->name);
 	if (process->label_count) {
-		add_service(writer, labels, process);
+		add_service(writer, process);
 		return;
 	}
-	add_value(writer, labels, writer->keys.process, process->short_name);
-	add_value(writer, labels, writer->keys.command, process->command);
-	add_value(writer, labels, writer->keys.container_id, process->container_id);
-	add_value(writer, labels, writer->keys.cgroup, process->cgroup);
-	add_value(writer, labels, writer->keys.pod_uid, process->pod_uid);
-	add_value(writer, labels, writer->keys.user, process->user);
+	add_value(writer, writer->keys.process, process->short_name);
+	add_value(writer, writer->keys.command, process->command);
+	add_value(writer, writer->keys.container_id, process->container_id);
+	add_value(writer, writer->keys.cgroup, process->cgroup);
+	add_value(writer, writer->keys.pod_uid, process->pod_uid);
+	add_value(writer, writer->keys.user, process->user);
 }
 
 /* Writes COUNT samples worth VALUE; both are negative for the base. */
@@ -340,7 +339,7 @@ static void put_sample(struct writer *writer, const struct profile_sample *sampl
 	values[2 * sample->event + 1] = value;
 	init_labels(writer, &profile->threads[sample->thread]);
 	if (value < 0)
-		add_label(&writer->labels, writer->base, writer->is_base, 0);
+		add_label(writer, writer->base, writer->is_base, 0);
 	message.label = writer->labels.list;
 	message.n_label = writer->labels.count;
 	message.n_value = 2 * profile->event_count;

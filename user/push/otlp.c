@@ -374,30 +374,6 @@ static uint64_t samples_of(const Otlp__Request *request, const Otlp__ResourcePro
 	return samples;
 }
 
-static void encode(const struct labelled_window *window, push_take *take, void *context)
-{
-	const struct batch_limits limits = { SERIES_MAX, SAMPLES_MAX, PROFILE_BYTES,
-					     LABELS_MAX - OTHER_LABELS };
-	struct batches *batches = batches__new(window, &limits);
-	const struct batch *batch;
-
-	while ((batch = batches__next(batches))) {
-		Otlp__Request *request = make_request(batch);
-		struct body body = { 0 };
-		uint64_t samples = 0;
-
-		/* Samples are counted as split() counts them, from the values alone. */
-		for (size_t i = 0; i < request->n_resource_profiles; i++)
-			samples += samples_of(request, request->resource_profiles[i]);
-		otlp__request__pack(request,
-				    body__extend(&body, otlp__request__get_packed_size(request)));
-		body__gzip(&body);
-		take(context, &body, samples);
-		otlp__request__free_unpacked(request, NULL);
-	}
-	batches__free(batches);
-}
-
 /* The labels as text, for push_place_of; the caller frees it. */
 static char *labels_text(const Otlp__Resource *resource)
 {
@@ -431,6 +407,27 @@ static void take_some(const Otlp__Request *all, Otlp__ResourceProfiles **series,
 	otlp__request__pack(&some, body__extend(&body, otlp__request__get_packed_size(&some)));
 	body__gzip(&body);
 	take(context, &body, samples);
+}
+
+static void encode(const struct labelled_window *window, push_take *take, void *context)
+{
+	const struct batch_limits limits = { SERIES_MAX, SAMPLES_MAX, PROFILE_BYTES,
+					     LABELS_MAX - OTHER_LABELS };
+	struct batches *batches = batches__new(window, &limits);
+	const struct batch *batch;
+
+	while ((batch = batches__next(batches))) {
+		Otlp__Request *request = make_request(batch);
+		uint64_t samples = 0;
+
+		/* Samples are counted as split() counts them, from the values alone. */
+		for (size_t i = 0; i < request->n_resource_profiles; i++)
+			samples += samples_of(request, request->resource_profiles[i]);
+		take_some(request, request->resource_profiles, request->n_resource_profiles,
+			  samples, take, context);
+		otlp__request__free_unpacked(request, NULL);
+	}
+	batches__free(batches);
 }
 
 /* A request that was on disk may be damaged. */

@@ -72,25 +72,10 @@ static char *parse_url(const char *text, struct destination_url *url)
 }
 
 /* The contents may change later, but the file must be readable from the start. */
-static char *take_file(const char **file, const char *value)
+static char *take_file(const char *value, const char **file)
 {
 	*file = value;
 	return access(value, R_OK) ? xasprintf("cannot read %s: %s", value, strerror(errno)) : NULL;
-}
-
-static char *take_token(struct push_destination *destination, const char *value)
-{
-	return take_file(&destination->token_file, value);
-}
-
-static char *take_user(struct push_destination *destination, const char *value)
-{
-	return take_file(&destination->user_file, value);
-}
-
-static char *take_ca(struct push_destination *destination, const char *value)
-{
-	return take_file(&destination->ca_file, value);
 }
 
 static char *take_tenant(struct push_destination *destination, const char *value)
@@ -117,21 +102,30 @@ static char *take_timeout(struct push_destination *destination, const char *valu
 	return xasprintf("timeout '%s' is not a time from 0.1s to 10m", value);
 }
 
+/* TAKE, or a member that names a file. */
 static const struct {
 	const char *name;
 	char *(*take)(struct push_destination *destination, const char *value);
+	size_t file;
 } keys[] = {
-	{ "token=", take_token }, { "user=", take_user },   { "ca=", take_ca },
-	{ TENANT, take_tenant },  { "queue=", take_queue }, { "timeout=", take_timeout },
+	{ "token=", .file = offsetof(struct push_destination, token_file) },
+	{ "user=", .file = offsetof(struct push_destination, user_file) },
+	{ "ca=", .file = offsetof(struct push_destination, ca_file) },
+	{ TENANT, .take = take_tenant },
+	{ "queue=", .take = take_queue },
+	{ "timeout=", .take = take_timeout },
 };
 
 static char *take_word(struct push_destination *destination, const char *word)
 {
 	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
-		size_t length = strlen(keys[i].name);
+		const char *value = word + strlen(keys[i].name);
 
-		if (strncmp(word, keys[i].name, length) == 0)
-			return keys[i].take(destination, word + length);
+		if (strncmp(word, keys[i].name, strlen(keys[i].name)) != 0)
+			continue;
+		return keys[i].take
+			       ? keys[i].take(destination, value)
+			       : take_file(value, (void *)((char *)destination + keys[i].file));
 	}
 	return xasprintf("'%s' is not one of token=FILE, user=FILE, ca=FILE, tenant=ID, queue=SIZE "
 			 "or timeout=TIME",
