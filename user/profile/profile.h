@@ -88,9 +88,8 @@ struct profile_stack {
 /* An event.  The clock is sampled at the profile's rate; a sample of another event stands for
  * PERIOD of them. */
 struct profile_event {
-	const char *name,
-		*unit;	 /* "page-faults", "count"; owned by someone else than the profile */
-	uint64_t period; /* 0: the clock */
+	const char *name, *unit; /* "page-faults", "count"; not owned by the profile */
+	uint64_t period;	 /* 0: the clock */
 };
 
 static inline void amount__add(struct amount *sum, struct amount more)

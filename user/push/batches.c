@@ -35,7 +35,8 @@ struct series {
 };
 
 struct row {
-	uint32_t series, event, stack;
+	const struct series *series;
+	uint32_t event, stack;
 	struct amount amount;
 };
 
@@ -48,12 +49,11 @@ struct batches {
 	const struct labelled_window *window;
 	struct batch_limits limits;
 	struct series *series; /* by labels */
-	const struct series **by_number;
-	struct row *rows; /* sorted by series, event, stack */
+	struct row *rows;      /* sorted by series, event, stack */
 	size_t row_count, next;
 	struct copy *copies;
-	uint32_t number;      /* of the current batch */
-	uint32_t last_series; /* the series of the last row, and its number of parts so far */
+	uint32_t number;		  /* of the current batch */
+	const struct series *last_series; /* of the last row, and its number of parts so far */
 	uint32_t parts;
 	struct batch batch;
 	size_t bytes;
@@ -135,14 +135,13 @@ char *push_label_value(const json_t *value)
 }
 
 /* The key of a series: its labels as they are sent, so perhaps shortened. */
-static char *series_key(const json_t *labels)
+static char *series_key(json_t *labels)
 {
 	json_t *sent = json_object(), *value;
 	const char *name;
 	char *key;
 
-	/* The iterator changes nothing. */
-	json_object_foreach((json_t *)labels, name, value)
+	json_object_foreach(labels, name, value)
 	{
 		char *text = push_label_value(value);
 
@@ -154,7 +153,7 @@ static char *series_key(const json_t *labels)
 	return key;
 }
 
-static uint32_t find_series(struct batches *batches, json_t *all_labels)
+static const struct series *find_series(struct batches *batches, json_t *all_labels)
 {
 	json_t *labels = choose_labels(all_labels, batches->limits.labels);
 	char *text = series_key(labels);
@@ -164,14 +163,14 @@ static uint32_t find_series(struct batches *batches, json_t *all_labels)
 	if (series) {
 		free(text);
 		json_decref(labels);
-		return series->number;
+		return series;
 	}
 	series = xcalloc(1, sizeof(*series));
 	series->number = HASH_COUNT(batches->series);
 	series->labels = labels;
 	series->text = text;
 	HASH_ADD_KEYPTR(hh, batches->series, series->text, strlen(text), series);
-	return series->number;
+	return series;
 }
 
 static int compare_rows(const void *left, const void *right)
@@ -179,7 +178,7 @@ static int compare_rows(const void *left, const void *right)
 	const struct row *a = left, *b = right;
 
 	if (a->series != b->series)
-		return a->series < b->series ? -1 : 1;
+		return a->series->number < b->series->number ? -1 : 1;
 	if (a->event != b->event)
 		return a->event < b->event ? -1 : 1;
 	return (a->stack > b->stack) - (a->stack < b->stack);
@@ -206,21 +205,20 @@ static void merge_rows(struct batches *batches)
 static void make_rows(struct batches *batches)
 {
 	const struct profile *profile = batches->window->profile;
-	uint32_t *numbers = xcalloc(profile->thread_count, sizeof(*numbers));
+	const struct series **of_threads = xcalloc(profile->thread_count, sizeof(*of_threads));
 
 	batches->rows = xcalloc(profile->sample_count, sizeof(*batches->rows));
 	for (size_t i = 0; i < profile->sample_count; i++) {
 		const struct profile_sample *sample = &profile->samples[i];
-		uint32_t *number = &numbers[sample->thread];
+		const struct series **series = &of_threads[sample->thread];
 
-		if (!*number)
-			*number = find_series(batches, labelled_window__labels(batches->window,
-									       sample->thread)) +
-				  1;
+		if (!*series)
+			*series = find_series(
+				batches, labelled_window__labels(batches->window, sample->thread));
 		batches->rows[batches->row_count++] =
-			(struct row){ *number - 1, sample->event, sample->stack, sample->amount };
+			(struct row){ *series, sample->event, sample->stack, sample->amount };
 	}
-	free(numbers);
+	free(of_threads);
 	qsort(batches->rows, batches->row_count, sizeof(*batches->rows), compare_rows);
 	merge_rows(batches);
 }
@@ -229,15 +227,10 @@ struct batches *batches__new(const struct labelled_window *window,
 			     const struct batch_limits *limits)
 {
 	struct batches *batches = xcalloc(1, sizeof(*batches));
-	struct series *series;
 
 	batches->window = window;
 	batches->limits = *limits;
-	batches->last_series = UINT32_MAX;
 	make_rows(batches);
-	batches->by_number = xcalloc(HASH_COUNT(batches->series), sizeof(struct series *));
-	for (series = batches->series; series; series = series->hh.next)
-		batches->by_number[series->number] = series;
 	batches->copies = xcalloc(window->profile->location_count, sizeof(*batches->copies));
 	return batches;
 }
@@ -263,7 +256,6 @@ void batches__free(struct batches *batches)
 		free(series->text);
 		free(series);
 	}
-	free(batches->by_number);
 	free(batches->rows);
 	free(batches->copies);
 	free(batches);
@@ -285,14 +277,14 @@ static void begin_batch(struct batches *batches)
 	batches->number++;
 }
 
-static void begin_series(struct batches *batches, uint32_t number)
+static void begin_series(struct batches *batches, const struct series *begun)
 {
 	struct batch *batch = &batches->batch;
 	struct batch_series *series = &batch->series[batch->series_count++];
 
-	batches->parts = number == batches->last_series ? batches->parts + 1 : 0;
-	batches->last_series = number;
-	series->labels = batches->by_number[number]->labels;
+	batches->parts = begun == batches->last_series ? batches->parts + 1 : 0;
+	batches->last_series = begun;
+	series->labels = begun->labels;
 	/* No two parts of a series have the same time. */
 	series->start_unix_ns =
 		batches->window->start_unix_ns + (int64_t)batches->parts * BATCH_PART_NS;

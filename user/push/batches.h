@@ -35,7 +35,7 @@ struct batch_limits {
 };
 
 struct batch_series {
-	const json_t *labels; /* strings: the window's labels, or fewer */
+	json_t *labels; /* strings: the window's labels, or fewer */
 	int64_t start_unix_ns;
 };
 

@@ -19,19 +19,18 @@ static int read_line(const char *file, char line[BYTES_MAX])
 	/* A pipe must not block. */
 	int fd = open(file, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	ssize_t length;
+	int error;
 
 	if (fd < 0)
 		return -errno;
 	length = read(fd, line, BYTES_MAX - 1);
-	if (length < 0) {
-		length = -errno;
-		close(fd);
-		return (int)length;
-	}
+	error = length < 0 ? -errno : length == BYTES_MAX - 1 ? -EFBIG : 0;
 	close(fd);
+	if (error)
+		return error;
 	line[length] = '\0';
 	line[strcspn(line, "\r\n")] = '\0';
-	return length == BYTES_MAX - 1 ? -EFBIG : 0;
+	return 0;
 }
 
 /* A control character could end the header. */

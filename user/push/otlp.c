@@ -93,7 +93,7 @@ static Otlp__AnyValue *make_text(char *text)
 	return value;
 }
 
-static Otlp__Resource *make_resource(const json_t *labels)
+static Otlp__Resource *make_resource(json_t *labels)
 {
 	Otlp__Resource *resource = MAKE(Otlp__Resource, otlp__resource);
 	size_t count = 0;
@@ -101,8 +101,7 @@ static Otlp__Resource *make_resource(const json_t *labels)
 	json_t *value;
 
 	MAKE_LIST(resource, attributes, json_object_size(labels));
-	/* The iterator changes nothing. */
-	json_object_foreach((json_t *)labels, name, value)
+	json_object_foreach(labels, name, value)
 	{
 		Otlp__KeyValue *attribute = MAKE(Otlp__KeyValue, otlp__key_value);
 

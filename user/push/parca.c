@@ -17,15 +17,14 @@ static void add_label(json_t *list, const char *name, const char *value)
 }
 
 /* {"labels": [...]}; the caller frees it. */
-static char *labels_text(const json_t *labels)
+static char *labels_text(json_t *labels)
 {
 	json_t *list = json_array(), *set = json_pack("{s:o}", "labels", list), *value;
 	const char *name;
 	char *text;
 
 	add_label(list, "__name__", PROFILE_NAME);
-	/* The iterator changes nothing. */
-	json_object_foreach((json_t *)labels, name, value)
+	json_object_foreach(labels, name, value)
 	{
 		char *sent = push_label_value(value);
 

@@ -28,16 +28,14 @@ static void add_label(Pyroscope__Series *series, const char *name, char *value)
 	series->labels[series->n_labels++] = label;
 }
 
-static void add_labels(Pyroscope__Series *series, const json_t *labels)
+static void add_labels(Pyroscope__Series *series, json_t *labels)
 {
 	const char *name;
 	json_t *value;
 
 	series->labels = xcalloc(json_object_size(labels) + 1, sizeof(*series->labels));
 	add_label(series, "__name__", xstrdup(PROFILE_NAME));
-	/* The iterator changes nothing. */
-	json_object_foreach((json_t *)labels, name, value)
-		add_label(series, name, push_label_value(value));
+	json_object_foreach(labels, name, value) add_label(series, name, push_label_value(value));
 }
 
 static void free_labels(Pyroscope__Series *series)

@@ -78,8 +78,8 @@ static int64_t windows_a_pass(struct store *store, uint64_t bytes_max, int64_t c
 }
 
 /* Removes some of the oldest windows.  The newest one stays, however large it is.  If it is the
- * only one, the allowance for future use (until) of all rows is cut instead, so that unused rows
- * can go. */
+ * only one, the allowance (until) of rows that are not in use is cut instead, so that they go
+ * sooner. */
 static int remove_oldest(struct store *store, uint64_t bytes_max, int rows, int64_t *changed)
 {
 	int64_t oldest = 0, newest = 0, last;

@@ -25,7 +25,7 @@
 #define PAGES_A_PASS 64
 #define LESS	     4
 
-/* A reader prevents that the log is truncated. */
+/* A reader keeps the log from being truncated. */
 #define PATIENCE_MS 500
 
 static void open_reserve(struct store *store, int flags)
