@@ -328,7 +328,7 @@ format-check:
 
 # Other versions of clang-format format differently.  cppcheck keeps its results for files
 # that did not change.
-lint: $(if $(findstring version 14,$(shell $(CLANG_FORMAT) --version 2>&1)),format-check) | $(OUTPUT)/
+lint: $(if $(findstring version 14,$(shell $(CLANG_FORMAT) --version 2>&1)),format-check) $(OBJECTS) | $(OUTPUT)/
 	@mkdir -p $(OUTPUT)/cppcheck
 	@cppcheck --quiet --error-exitcode=1 --enable=warning,portability --inline-suppr \
 		-j$(shell nproc) --cppcheck-build-dir=$(OUTPUT)/cppcheck \
@@ -336,6 +336,7 @@ lint: $(if $(findstring version 14,$(shell $(CLANG_FORMAT) --version 2>&1)),form
 		$(filter-out -I$(OUTPUT),$(HOUSE_CPPFLAGS)) user offsets
 	@shellcheck $(SHELL_SCRIPTS)
 	@tests/rooms.py
+	@OUTPUT=$(OUTPUT) tests/circles.py
 	@tests/root.py
 	@OUTPUT=$(OUTPUT) tests/docs.py
 	@codespell --skip "*/corpus/*" --ignore-regex='quo"te' bpf user offsets tests vmlinux deploy docs *.md
