@@ -110,9 +110,10 @@ bool symbolizer__check(struct symbolizer *symbolizer, symbolizer__identify ident
 	return symbolizer->changes;
 }
 
-void symbolizer__see(struct symbolizer *symbolizer, uint32_t thread, uint32_t stack,
+void symbolizer__see(struct symbolizer *symbolizer, uint32_t thread, uint32_t stack, uint32_t event,
 		     uint64_t samples)
 {
+	(void)event;
 	(void)symbolizer;
 	(void)thread;
 	(void)stack;

@@ -226,7 +226,7 @@ static void count_stack(void *context, uint64_t name, uint32_t event, struct amo
 	} else if (old) {
 		add_entry(&counts->retired_entries, name, event, outcome, amount);
 	} else {
-		symbolizer__see(counts->symbolizer, name >> 32, name, amount.count);
+		symbolizer__see(counts->symbolizer, name >> 32, name, event, amount.count);
 		add_entry(&counts->entries, name, event, outcome, amount);
 	}
 }

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/now.h"
 #include "base/xalloc.h"
 #include "naming/process_symbols.h"
 #include "python/interpreters.h"
@@ -287,6 +288,7 @@ void process_symbols__begin(struct process_symbols *process, struct process_symb
 		look_around(process, parent);
 	process->codes = code_table__new(process->target);
 	code_identification__begin(&process->identification);
+	process->checked_ns = now_ns();
 	/* It has its parent's identity so far.  It keeps that if this fails: its PID may be reused,
 	 * or it runs another program. */
 	if (process->target->parent && !process->target->ended)
@@ -440,12 +442,15 @@ static uint32_t kernel_frames(const struct profile *profile, const uint32_t *loc
 	return count;
 }
 
-void process_symbols__see(struct process_symbols *process, uint32_t stack, uint64_t samples)
+void process_symbols__see(struct process_symbols *process, uint32_t stack, uint32_t event,
+			  uint64_t samples)
 {
 	const struct profile *profile = process->shared->profile;
 	const struct profile_stack *frames = &profile->stacks[stack];
 
 	process->sampled = process->has_news = true;
+	if (profile->events[event].period)
+		process->untimed_samples += samples;
 	code_identification__see(
 		&process->identification,
 		frames->depth - kernel_frames(profile, frames->locations, frames->depth), samples);
@@ -480,12 +485,29 @@ uint32_t process_symbols__stack(struct process_symbols *process, const uint32_t 
 	return stack;
 }
 
+/* Samples per second: the clock's per second of busy CPU, and those of other events as they came
+ * since the last check. */
+static double rate_of(struct process_symbols *process)
+{
+	const struct profile *profile = process->shared->profile;
+	int64_t now = now_ns();
+	double rate_hz = 0;
+
+	for (uint32_t i = 0; i < profile->event_count; i++)
+		if (!profile->events[i].period)
+			rate_hz = ldexp(profile->rate_hz, -(int)process->target->halvings);
+	if (process->untimed_samples && now > process->checked_ns)
+		rate_hz += process->untimed_samples * 1e9 / (now - process->checked_ns);
+	process->untimed_samples = 0;
+	process->checked_ns = now;
+	return rate_hz;
+}
+
 bool process_symbols__check(struct process_symbols *process, symbolizer__identify identify,
 			    void *context)
 {
 	struct identified_process identified = {
-		.rate_hz =
-			ldexp(process->shared->profile->rate_hz, -(int)process->target->halvings),
+		.rate_hz = rate_of(process),
 		.has_version = has_versions(process),
 	};
 	bool changed, replaced, is_new;

@@ -55,6 +55,8 @@ struct process_symbols {
 	bool replaced;	    /* code was replaced since the last check */
 	bool told_repeats;  /* BPF knows whether its versions repeat */
 	struct code_identification identification;
+	int64_t checked_ns;	  /* when it was checked last, or found */
+	uint64_t untimed_samples; /* of other events than the clock since then */
 	UT_hash_handle hh;
 	bool is_nameless; /* in symbolizer.nameless */
 	bool is_new;	  /* in symbolizer.new_ones */
@@ -97,7 +99,8 @@ uint32_t process_symbols__stack(struct process_symbols *process, const uint32_t 
 				uint32_t depth);
 
 /* Counts SAMPLES of STACK, to be checked. */
-void process_symbols__see(struct process_symbols *process, uint32_t stack, uint64_t samples);
+void process_symbols__see(struct process_symbols *process, uint32_t stack, uint32_t event,
+			  uint64_t samples);
 
 /* Checks that its code objects are still the same.  Returns whether its stacks must be defined
  * anew.  Calls IDENTIFY with CONTEXT if BPF has to identify them in another way. */

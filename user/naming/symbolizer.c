@@ -388,13 +388,13 @@ static struct process_symbols *process_of(const struct symbolizer *symbolizer, u
 			    profile->processes[profile->threads[thread].process].serial);
 }
 
-void symbolizer__see(struct symbolizer *symbolizer, uint32_t thread, uint32_t stack,
+void symbolizer__see(struct symbolizer *symbolizer, uint32_t thread, uint32_t stack, uint32_t event,
 		     uint64_t samples)
 {
 	struct process_symbols *process = process_of(symbolizer, thread);
 
 	if (process)
-		process_symbols__see(process, stack, samples);
+		process_symbols__see(process, stack, event, samples);
 }
 
 bool symbolizer__is_exact(const struct symbolizer *symbolizer, uint32_t thread)

@@ -91,7 +91,7 @@ typedef void (*symbolizer__identify)(void *context, const struct target_process 
 bool symbolizer__check(struct symbolizer *symbolizer, symbolizer__identify identify, void *context);
 
 /* Counts SAMPLES of THREAD with STACK, to be checked. */
-void symbolizer__see(struct symbolizer *symbolizer, uint32_t thread, uint32_t stack,
+void symbolizer__see(struct symbolizer *symbolizer, uint32_t thread, uint32_t stack, uint32_t event,
 		     uint64_t samples);
 
 /* Whether samples of THREAD with STACK since the last check may be another stack's. */
