@@ -44,7 +44,7 @@ static inline bool check(struct bench *bench)
 	uint32_t stack = symbolizer__reason(bench->symbolizer, OUTCOME_NO_PYTHON);
 
 	for (size_t i = 0; i < bench->profile->thread_count; i++)
-		symbolizer__see(bench->symbolizer, i, stack, 1);
+		symbolizer__see(bench->symbolizer, i, stack, 0, 1);
 	bench->identify = -1;
 	return symbolizer__check(bench->symbolizer, note, bench);
 }
