@@ -380,6 +380,25 @@ static void tells_apart_once_code_was_freed(void **state)
 	assert_int_equal(bench->identify, IDENTIFIED_NOT);
 }
 
+/* At a low rate of the clock, too, if another event comes often: but only while it does. */
+static void goes_by_the_rate_of_all_events(void **state)
+{
+	struct bench *bench = *state;
+	uint32_t stack = define(bench, 0, 0, 0);
+
+	bench->profile->rate_hz = 10;
+	bench->profile->events[1] =
+		(struct profile_event){ .name = "page-faults", .unit = "count", .period = 1 };
+	bench->profile->event_count = 2;
+	assert_true(check(bench));
+	assert_int_equal(bench->identify, IDENTIFIED_WHOLLY);
+	symbolizer__see(bench->symbolizer, bench->thread, stack, 1, 1000000000000);
+	assert_true(check(bench));
+	assert_int_equal(bench->identify, IDENTIFIED_NOT);
+	assert_true(check(bench));
+	assert_int_equal(bench->identify, IDENTIFIED_WHOLLY);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
@@ -405,6 +424,7 @@ int main(void)
 		TEST_WITHOUT_VERSION(goes_by_the_lowered_rate),
 		TEST_WITHOUT_VERSION(tells_by_words_what_has_no_more),
 		TEST(tells_apart_once_code_was_freed),
+		TEST(goes_by_the_rate_of_all_events),
 	};
 #undef TEST
 #undef TEST_WITHOUT_VERSION
