@@ -15,12 +15,12 @@
 
 #define NS_PER_S 1000000000LL
 
-/* Has the next windows sampled at what the budget lets. */
+/* Judges what the agent used, and sets the rate of the next windows. */
 static void keep_budget(struct agent *agent)
 {
 	const struct budget_use use = {
 		.now_ns = now_ns(),
-		/* Who asks much over HTTP, for which there are limits, lowers no rate. */
+		/* HTTP has limits of its own, so its CPU time lowers no rate. */
 		.cpu_s = clock_ns(CLOCK_PROCESS_CPUTIME_ID) / 1e9 - web__cpu_seconds(agent->web) +
 			 sinks__cpu_seconds(&agent->sinks) + pods__cpu_seconds(agent->pods),
 		.bytes = metrics__resident_bytes() + sinks__bytes(&agent->sinks) +
@@ -38,7 +38,7 @@ static void keep_budget(struct agent *agent)
 		web__forget(agent->web);
 }
 
-/* Has the processes of WINDOW sampled at the rates of their services. */
+/* Sets the rate of each process of WINDOW to that of its service. */
 static void set_rates(struct agent *agent, const struct window *window)
 {
 	const struct profile *profile = window->profile;
@@ -58,7 +58,7 @@ static void take_window(void *context, const struct window *window)
 	struct labelling labelling;
 	struct labelled *labelled;
 
-	/* What began has its pod by now. */
+	/* Records of new pods may have come since the last window. */
 	pods__refresh(agent->pods);
 	labelling = agent__labelling(agent);
 	labelled = labelled__new(window, &labelling);
@@ -77,7 +77,7 @@ static int64_t window_ns(const struct options *options)
 	return (int64_t)(options->window_s * NS_PER_S);
 }
 
-/* The window that is about to end is labelled by them, too. */
+/* On a reload, they apply to the current window, too. */
 static void take_rules(struct agent *agent)
 {
 	relabel__free(&agent->rules);
@@ -138,14 +138,14 @@ static char *open_pods(struct agent *agent)
 	return wrong;
 }
 
-/* Opens where windows go, and where questions come from: before privileges are given up. */
+/* Opens the sinks, the pods and HTTP.  Call it before privileges are dropped. */
 static char *open_ends(struct agent *agent)
 {
 	const struct options *options = agent->options;
 	char *wrong = NULL;
 
 	take_limits(agent);
-	/* First: what is opened later is not the sending process's, too. */
+	/* First, so that the push process does not inherit what is opened later. */
 	if (options->pushed.count)
 		wrong = push_sink__add(&agent->sinks, &options->pushed, options->folder);
 	if (!wrong)
@@ -180,7 +180,8 @@ static enum exit_status sample(struct agent *agent)
 	agent->windows = (struct recording_windows){
 		.length_ns = window_ns(options),
 		.take = take_window,
-		/* Without a file there is nothing to read again: whoever started it has gone. */
+		/* Without a file there is nothing to reload: SIGHUP means that the terminal is
+		 * gone. */
 		.hang_up = options->config ? reload : NULL,
 		.fd = web__fd(agent->web),
 		.serve = serve,
@@ -190,7 +191,7 @@ static enum exit_status sample(struct agent *agent)
 	if (!status) {
 		say_what(options);
 		status = recording__run(agent->recording);
-		/* A machine may be idle. */
+		/* The machine may have been idle. */
 		status = status == STATUS_NO_SAMPLE ? STATUS_WRITTEN : status;
 	}
 	return status;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The agent: a recording without an end, whose windows go to sinks, and what is asked of it. */
+/* The agent: a recording without an end, whose windows go to sinks and to HTTP clients. */
 #ifndef PYBPFPROF_AGENT_H
 #define PYBPFPROF_AGENT_H
 
@@ -19,18 +19,18 @@ struct agent {
 	struct sinks sinks;
 	struct store_limits limits;
 	struct budget budget;
-	struct pods *pods; /* NULL: they have no names */
+	struct pods *pods; /* NULL: pod names are not read */
 	struct relabel_rules rules;
 	uint64_t dropped_samples;
-	struct web *web; /* NULL: it does not listen */
+	struct web *web; /* NULL: HTTP is off */
 	int64_t start_unix_ns;
 	uint64_t window_count;
 };
 
-/* Runs until a signal ends it. */
+/* Runs until a signal ends it.  Returns the exit status after errors were logged. */
 enum exit_status agent__run(struct options *options);
 
-/* The sources of labels at this moment. */
+/* The present sources of labels.  They belong to AGENT. */
 static inline struct labelling agent__labelling(const struct agent *agent)
 {
 	return (struct labelling){

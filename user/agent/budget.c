@@ -6,23 +6,23 @@
 #include "base/log.h"
 #include "base/xalloc.h"
 
-/* Less tells nothing. */
+/* The use in a shorter time says little. */
 #define JUDGED_NS 2000000000LL
 
-/* Where it costs no more than that part of its budget, twice the rate may be kept: twice the rate
- * is twice the time, but hardly more memory, most of which is not for samples. */
+/* If the use is no more than this part of a limit, twice the rate may keep the limit.  Twice the
+ * rate takes twice the CPU time, but hardly more memory, because most memory is not for samples. */
 #define LITTLE_CPU    0.4
 #define LITTLE_MEMORY 0.8
 
-/* What costs more than that, and yet keeps its budget, is to do so for so many times as long: much
- * of it may go into no samples, or twice the rate may be too much. */
+/* If the use is more than that but within the budget, it must last this many times as long before a
+ * rate is doubled.  Much of it may not be for samples, or twice the rate may be too much. */
 #define CAUTION 4
 
 #define PATIENCE_MIN_S 30.0
 #define PATIENCE_MAX_S 1000.0
 
-/* It may take twice its budget for so long, or three times for half of that, and so on; and again
- * when it has taken as much less: what happens now and then lowers no rate. */
+/* The agent may use twice its budget for this long, three times for half of that, and so on.  Using
+ * less pays it off, so rare peaks lower no rate. */
 #define DEBT_MAX_S 30.0
 
 #define MIB (1024.0 * 1024)
@@ -34,7 +34,7 @@ static double rate_of(const struct budget *budget)
 	return fmin(budget->wanted_hz, fmax(rate, BUDGET_RATE_MIN));
 }
 
-/* What it costs, as a part of each limit. */
+/* The use, as a part of each limit; 0: no limit. */
 struct strain {
 	double cpu, memory;
 };
@@ -49,7 +49,7 @@ static struct strain strain(const struct budget *budget)
 	};
 }
 
-/* What it costs, and may cost, as a text. */
+/* The use and its limit, for a message.  The caller frees it. */
 static char *cost_text(const struct budget *budget, bool of_memory)
 {
 	if (of_memory)
@@ -59,7 +59,8 @@ static char *cost_text(const struct budget *budget, bool of_memory)
 			 100 * budget->share, 100 * budget->limits.cpu);
 }
 
-/* A rate changes, and is RAISED or not: by now it is known whether the doubling before did. */
+/* A rate changes; RAISED: it is doubled.  The change shows whether the doubling before it
+ * lasted. */
 static void note_change(struct budget *budget, bool raised)
 {
 	if (budget->raised && budget->quiet_s < CAUTION * budget->patience_s)
@@ -128,7 +129,7 @@ static void raise(struct budget *budget)
 	free(services);
 }
 
-/* Of two limits, 0 being none. */
+/* Whether LIMIT allows more than OTHER; 0 is no limit. */
 static bool is_looser(double limit, double other)
 {
 	return other > 0 && (limit == 0 || limit > other);
@@ -145,7 +146,7 @@ double budget__aim(struct budget *budget, const struct budget_limits *limits, do
 	budget->wanted_hz = wanted_hz;
 	budget->steps = 0;
 	note_change(budget, false);
-	/* Nothing was used yet. */
+	/* Nothing was sampled at another rate yet. */
 	if (!budget->last.now_ns)
 		budget->changing = false;
 	budget->patience_s = PATIENCE_MIN_S;
@@ -160,7 +161,7 @@ bool budget__lacks_memory(const struct budget *budget, const struct budget_use *
 	       use->bytes > LITTLE_MEMORY * budget->limits.bytes;
 }
 
-/* What keeps its limits is raised after a while, where it is lowered. */
+/* The limits are kept.  Raises a lowered rate after a while. */
 static void rest(struct budget *budget, struct strain part, double seconds)
 {
 	if (budget->of_memory && part.memory > LITTLE_MEMORY)
@@ -189,14 +190,14 @@ double budget__judge(struct budget *budget, const struct budget_use *use, unsign
 {
 	int64_t time_ns = use->now_ns - budget->last.now_ns;
 
-	/* What the start cost is not judged: it is over. */
+	/* The cost of the start is not judged: it does not come again. */
 	if (!budget->last.now_ns)
 		budget->last = *use;
 	if (time_ns < JUDGED_NS || budget->last.now_ns == use->now_ns)
 		return rate_of(budget);
 	budget->share = (use->cpu_s - budget->last.cpu_s) / (time_ns / 1e9) / cpus;
 	budget->last = *use;
-	/* Some of that time may have been at the rates before. */
+	/* Part of that time may have been at the old rates. */
 	if (!budget->changing)
 		judge(budget, time_ns / 1e9);
 	else

@@ -9,7 +9,6 @@
 #include "profile/copy.h"
 #include "services/service.h"
 
-/* A set of labels. */
 struct service {
 	char *labels; /* key */
 	bool wanted;
@@ -21,21 +20,21 @@ struct collector {
 	char *service;
 	struct profile *profile;
 	struct service *services;
-	json_t **labels; /* of each process of the profile */
+	json_t **labels; /* by process of the profile */
 	size_t label_capacity;
 	uint64_t lost[EVENTS_MAX];
-	/* What the next window has had before the sum began: of each of its first samples. */
+	/* What the first window had before the sum began; samples by their number. */
 	struct amount *before;
 	size_t before_count;
 	uint64_t lost_before[EVENTS_MAX];
 };
 
-/* While one window is added. */
+/* Adds one window. */
 struct addition {
 	struct collector *collector;
 	const struct labelled_window *window;
-	struct service **services; /* of its threads */
-	struct profile_copy copy;  /* to the sum */
+	struct service **services; /* by thread of the window; NULL: not looked up yet */
+	struct profile_copy copy;  /* from the window to the sum */
 };
 
 struct collector *collector__new(const char *service)
@@ -118,8 +117,8 @@ static struct service *service_of(struct addition *addition, uint32_t thread)
 	return *service;
 }
 
-/* What the window's sample INDEX came to since the sum began.  Meanwhile it may have got another
- * thread's name, function's name, or label: its number is the same. */
+/* The amount of the window's sample INDEX since the sum began.  The sample may have got another
+ * thread's or function's name, or other labels, but its number is the same. */
 static struct amount amount_of(const struct addition *addition, size_t index)
 {
 	const struct collector *collector = addition->collector;
@@ -134,7 +133,6 @@ static struct amount amount_of(const struct addition *addition, size_t index)
 	return amount;
 }
 
-/* Adds all samples that are wanted. */
 static void add_samples(struct addition *addition)
 {
 	const struct profile *from = addition->window->profile;
@@ -164,8 +162,8 @@ void collector__begin(struct collector *collector, const struct window *window)
 	collector->profile->start_unix_ns = window->end_unix_ns;
 }
 
-/* Lost samples belong to no service.  One that was not identified yet when the sum began may have
- * been since: then fewer are lost now than at that time. */
+/* Lost samples belong to no service.  Fewer may be lost now than when the sum began, because some
+ * have been identified since. */
 static void add_lost(struct collector *collector, const struct labelled_window *window)
 {
 	for (uint32_t i = 0; i < window->profile->event_count; i++) {
@@ -205,7 +203,7 @@ void collector__add(struct collector *collector, const struct labelled_window *w
 	forget_before(collector);
 }
 
-/* The ledgers of what was added. */
+/* Makes the ledgers of the sum. */
 static void account(struct collector *collector)
 {
 	struct profile *profile = collector->profile;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Adds windows up to one profile, in which a set of labels is a process: of the time
- * from the middle of one window to the middle of another, too.  Its rate is the highest
- * of what was added.
+ * Adds windows up to one profile, in which each process stands for a set of labels (service.h).
+ * The profile can begin and end in the middle of a window.  Its rate is the highest of the windows'
+ * rates.
  */
 #ifndef PYBPFPROF_COLLECTOR_H
 #define PYBPFPROF_COLLECTOR_H
@@ -14,23 +14,25 @@
 
 struct collector;
 
-/* Of the service SERVICE alone; NULL: of all. */
+/* SERVICE: only its samples are added; NULL: those of all services.  Free with collector__free,
+ * which takes NULL. */
 struct collector *collector__new(const char *service);
 void collector__free(struct collector *collector);
 
-/* What WINDOW has by now is not counted when it, or more of it, is added as the first one; by
- * whatever labels, or where rules leave some of it out then. */
+/* Begins at this moment, in the middle of WINDOW: its present samples are subtracted when it is
+ * added, as the first window.  That holds even if their labels change meanwhile, or rules drop some
+ * of them. */
 void collector__begin(struct collector *collector, const struct window *window);
 
 void collector__add(struct collector *collector, const struct labelled_window *window);
 
-/* The one that it is of; NULL: all. */
+/* The service of collector__new; NULL: all services. */
 const char *collector__service(const struct collector *collector);
 
-/* The sum of whole windows so far, until the next one is added. */
+/* The sum of whole windows so far.  Valid until the next one is added. */
 struct labelled_window collector__window(struct collector *collector);
 
-/* The sum, with its ledger; nothing is to be added any more.  The collector's. */
+/* The sum with its ledgers, owned by COLLECTOR.  Nothing may be added afterwards. */
 const struct profile *collector__profile(struct collector *collector);
 
 #endif

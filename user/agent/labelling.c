@@ -8,7 +8,7 @@
 
 struct labelled {
 	struct labelled_window window;
-	/* Where rules drop some of it: the rest, and its ledgers. */
+	/* If rules drop some samples: the others, and their ledgers. */
 	struct profile profile;
 	struct ledger ledgers[EVENTS_MAX];
 	uint32_t *numbers;
@@ -17,7 +17,7 @@ struct labelled {
 	uint64_t dropped;
 };
 
-/* The labels of what has samples: of each thread where they are BY_THREAD, else of each process. */
+/* The labels of each process that has samples, or with BY_THREAD of each such thread. */
 static json_t **find_labels(const struct profile *profile, const struct labelling *labelling,
 			    bool by_thread)
 {
@@ -59,7 +59,7 @@ static bool is_whole(const struct labelled *labelled, const struct profile *prof
 	return whole;
 }
 
-/* Leaves out of PROFILE what rules drop. */
+/* Keeps the samples of PROFILE that rules do not drop. */
 static void keep_rest(struct labelled *labelled, const struct profile *profile)
 {
 	struct profile *kept = &labelled->profile;
@@ -80,8 +80,8 @@ static void keep_rest(struct labelled *labelled, const struct profile *profile)
 	labelled->window.numbers = labelled->numbers;
 }
 
-/* The ledgers of what is kept, by what its samples show.  Lost samples have no labels: all count.
- */
+/* Makes the ledgers of the samples that are kept.  Lost samples have no labels, so all of them
+ * count. */
 static void account(struct labelled *labelled, const struct ledger *all)
 {
 	service__judge(&labelled->profile);

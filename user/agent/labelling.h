@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Gives a window its labels, and leaves out what rules drop. */
+/* Gives a window its labels, and removes the samples that rules drop. */
 #ifndef PYBPFPROF_LABELLING_H
 #define PYBPFPROF_LABELLING_H
 
@@ -9,13 +9,13 @@
 
 struct labelled;
 
-/* What sinks are given of WINDOW, which must outlive it. */
+/* WINDOW as sinks take it.  WINDOW must outlive it.  Free with labelled__free. */
 struct labelled *labelled__new(const struct window *window, const struct labelling *labelling);
 void labelled__free(struct labelled *labelled);
 
 const struct labelled_window *labelled__window(const struct labelled *labelled);
 
-/* How many samples rules have dropped. */
+/* The number of samples that rules dropped. */
 uint64_t labelled__dropped(const struct labelled *labelled);
 
 #endif

@@ -7,7 +7,7 @@
 
 #define SERVICE ".service"
 
-/* Runs what a user starts by hand, whatever that is. */
+/* The unit of a user's manager, which runs whatever the user starts: it names no service. */
 #define USER_MANAGER "user@"
 
 static void set(json_t *labels, const char *name, const char *value)
@@ -16,7 +16,7 @@ static void set(json_t *labels, const char *name, const char *value)
 		json_object_set_new(labels, name, json_string(value));
 }
 
-/* Sets the name by the systemd unit UNIT; false where that is none of one service. */
+/* Sets the name from the systemd unit UNIT; false if that is not the unit of a service. */
 static bool set_by_unit(json_t *labels, const char *unit)
 {
 	size_t length = strlen(unit), end = strlen(SERVICE);
@@ -28,7 +28,7 @@ static bool set_by_unit(json_t *labels, const char *unit)
 	return true;
 }
 
-/* Most runtimes' containers have an ID and no name. */
+/* Whether CONTAINER is an ID: most runtimes give containers no name. */
 static bool is_id(const char *container)
 {
 	size_t digits = strspn(container, "0123456789abcdef-");
@@ -58,7 +58,7 @@ static void set_service_name(json_t *labels, const struct profile *profile,
 		set(labels, "service_name", profile->strings[process->short_name]);
 }
 
-/* What rules alone see. */
+/* Sets the labels that only rules see. */
 static void set_hidden(json_t *labels, const struct profile *profile,
 		       const struct profile_process *process, const json_t *pod)
 {
@@ -81,8 +81,8 @@ static void set_hidden(json_t *labels, const struct profile *profile,
 	    pods__container_text(pod, container, "image"));
 }
 
-/* What a service has, after rules or without: no label that rules alone see, and a name, which
- * backends want: what has none is called so by OpenTelemetry. */
+/* Removes the labels that only rules see, and makes sure that there is a name, which backends need.
+ * The default is OpenTelemetry's. */
 static void finish(json_t *labels)
 {
 	const char *name;

@@ -31,7 +31,7 @@ static void write_count(FILE *file, const char *name, const char *help, uint64_t
 	fprintf(file, "%s %" PRIu64 "\n", name, value);
 }
 
-/* A number of each event's ledger, which is OFFSET bytes into it. */
+/* Writes the number at OFFSET of each event's struct ledger. */
 static void write_each(const struct agent_state *state, FILE *file, const char *name,
 		       const char *help, size_t offset)
 {
@@ -109,7 +109,7 @@ const char *metrics__state_of(const struct target_process *target)
 	return target->outcome == OUTCOME_PYTHON ? "sampled" : outcome__name(target->outcome);
 }
 
-/* By state, then by version; "" is a version that is not known. */
+/* By state, then by version; "" is an unknown version. */
 static int compare_targets(const void *left, const void *right)
 {
 	const struct target_process *a = *(struct target_process *const *)left;
@@ -119,7 +119,7 @@ static int compare_targets(const void *left, const void *right)
 	return difference ? difference : strcmp(a->runtime.version, b->runtime.version);
 }
 
-/* A version has digits, dots and letters alone: python_version.c. */
+/* Versions need no escaping: python_version.c lets them have only digits, dots and letters. */
 static void write_targets(const struct agent_state *state, FILE *file)
 {
 	struct target_process **sorted = xcalloc(state->target_count + 1, sizeof(*sorted));
@@ -167,7 +167,7 @@ static size_t open_files(void)
 	while (readdir(folder))
 		count++;
 	closedir(folder);
-	/* ".", ".." and the folder itself. */
+	/* ".", ".." and the descriptor of the folder itself. */
 	return count - 3;
 }
 
@@ -208,7 +208,7 @@ static void write_budget(const struct agent_state *state, FILE *file)
 		     budget->unkept);
 }
 
-/* There are no more of these rates than halvings. */
+/* SERVICE_HALVINGS_MAX bounds the number of different rates. */
 static void write_rates(const struct agent_state *state, FILE *file)
 {
 	size_t counts[SERVICE_HALVINGS_MAX];
@@ -226,7 +226,7 @@ static void write_rates(const struct agent_state *state, FILE *file)
 				ldexp(state->rate_hz, -halvings), counts[halvings]);
 }
 
-/* Of this process, by the names that all exporters use. */
+/* Metrics of this process, under the names that all exporters use if there is one. */
 static void write_process(const struct agent_state *state, FILE *file)
 {
 	write_number(file, "process_cpu_seconds_total", "counter",

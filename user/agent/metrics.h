@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The agent's metrics, as Prometheus reads them. */
+/* The agent's metrics, in Prometheus' text format. */
 #ifndef PYBPFPROF_METRICS_H
 #define PYBPFPROF_METRICS_H
 
@@ -14,27 +14,28 @@
 #include "sampling/targets.h"
 
 struct agent_state {
-	const struct profile *profile;	   /* names the events */
-	struct ledger ledgers[EVENTS_MAX]; /* of each of these, of everything so far */
+	const struct profile *profile;	   /* has the names of the events */
+	struct ledger ledgers[EVENTS_MAX]; /* one for each event, since the start */
 	double rate_hz, wanted_rate_hz;
 	int64_t start_unix_ns;
 	uint64_t windows, dropped_samples;
 	const struct pods *pods;
-	double ahead_s;	   /* of the clock */
-	double http_cpu_s; /* that went into what was asked */
+	double ahead_s;	   /* how far windows are ahead of the clock */
+	double http_cpu_s; /* used by HTTP requests */
 	const struct sinks *sinks;
 	const struct budget *budget;
 	struct target_process *const *targets;
 	size_t target_count;
 };
 
-/* Memory that this process has, bytes. */
+/* The resident memory of this process, bytes; 0: not known. */
 uint64_t metrics__resident_bytes(void);
 
-/* What is told of a target that is not walked, or is: "sampled", "not_supported". */
+/* The state of TARGET, for metrics and the status page: "sampled", or the name of the reason why
+ * not, such as "not_supported". */
 const char *metrics__state_of(const struct target_process *target);
 
-/* Writes all, as text of version 0.0.4. */
+/* Writes all metrics to FILE, in text format 0.0.4. */
 void metrics__write(const struct agent_state *state, FILE *file);
 
 #endif

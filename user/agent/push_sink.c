@@ -17,11 +17,11 @@
 
 struct push {
 	const struct push_destinations *destinations;
-	struct push_state *state; /* shared */
+	struct push_state *state; /* shared with the push process */
 	size_t state_bytes;
-	int spool; /* where what waits is; -1: in memory */
+	int spool; /* folder where requests wait; -1: in memory */
 	struct keeper keeper;
-	int error; /* of the last request that could not be handed over */
+	int error; /* -errno of the last request that was not handed over; 0: none */
 };
 
 static bool send_all(void *context, int socket)
@@ -31,8 +31,8 @@ static bool send_all(void *context, int socket)
 	return sender__run(socket, push->destinations, push->spool, push->state);
 }
 
-/* What the sending process, which has ended, took and did not settle.  One that ends by itself has
- * settled all. */
+/* Counts as lost what the push process, which has ended, took and did not settle.  A process that
+ * ends by itself has settled everything. */
 static void count_lost(struct push_counts *counts)
 {
 	struct push_amount lost = sender__unsettled(counts);
@@ -47,7 +47,8 @@ static void count_end(void *context, int error, bool again)
 	struct push *push = context;
 
 	push->state->start_error = error;
-	/* What is on disk the next one finds, which counts what is not. */
+	/* With a spool, the next process finds the requests on disk, and counts those that are
+	 * missing. */
 	for (size_t i = 0; push->spool < 0 && i < push->destinations->count; i++)
 		count_lost(&push->state->counts[i]);
 	push->state->bytes = 0;
@@ -76,7 +77,7 @@ static void push__free(struct push *push)
 	free(push);
 }
 
-/* What is encoded for one kind of backend goes to all destinations of that kind. */
+/* Passes a request to all destinations of one kind of backend. */
 struct taker {
 	struct push *push;
 	const struct push_backend *backend;
@@ -113,7 +114,7 @@ static bool is_used(const struct push *push, const struct push_backend *backend)
 	return false;
 }
 
-/* NULL where it could be, without ERROR. */
+/* Why the push process could not start; NULL if ERROR is 0.  The caller frees it. */
 static char *explain_start(int error)
 {
 	return error ? xasprintf("cannot start the push process (%s): %s", strerror(-error),
@@ -142,8 +143,8 @@ static char *take(void *context, const struct labelled_window *window)
 			 strerror(-push->error));
 }
 
-/* What was handed over and not settled, now that nobody is there who could: they were killed, or
- * never began. */
+/* Counts what was handed over and not settled, after the push process and its supervisor have
+ * ended.  They were killed, or never began. */
 static void count_rest(struct push_counts *counts)
 {
 	const struct push_count *handed = &counts->handed, *taken = &counts->taken;
@@ -156,7 +157,8 @@ static void count_rest(struct push_counts *counts)
 	counts->outcomes[PUSH_UNKNOWN].samples += (uint64_t)sent.samples;
 }
 
-/* Says what was delivered and what was not; returns whether that is all. */
+/* Logs what was delivered and what was not.  Returns whether everything was delivered, or kept for
+ * the next start. */
 static bool summarize(const struct push_destination *destination, const struct push_counts *counts)
 {
 	const struct push_count *kept = &counts->outcomes[PUSH_KEPT];
@@ -237,7 +239,7 @@ char *push_sink__add(struct sinks *sinks, const struct push_destinations *destin
 	push->state_bytes =
 		sizeof(*push->state) + destinations->count * sizeof(push->state->counts[0]);
 	push->keeper = KEEPER_NONE;
-	/* Where it cannot be had, the store says why. */
+	/* If the folder cannot be opened, opening the store says why. */
 	push->spool = folder ? spool__folder(folder) : -1;
 	memory = mmap(NULL, push->state_bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
 		      -1, 0);

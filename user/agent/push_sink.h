@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Windows to backends.
+ * The sink that pushes windows to backends.
  *
- * The agent encodes, and a process of its own sends (sender.h): that has no privileges, and the
- * agent, which reads every process of the machine, reaches no network.  Nothing that a backend does
- * or does not do can delay the agent, which waits for that process at the very end alone.
+ * The agent encodes windows, and the push process sends them (sender.h).  That process has no
+ * privileges, and the agent, which reads every process of the machine, has no network.  No backend
+ * can delay the agent, which waits for the push process only at its own end.
  */
 #ifndef PYBPFPROF_PUSH_SINK_H
 #define PYBPFPROF_PUSH_SINK_H
@@ -12,10 +12,10 @@
 #include "agent/sink.h"
 #include "push/push_destinations.h"
 
-/* Adds to SINKS what pushes to DESTINATIONS, one or more, which must outlive it; what waits is in
- * FOLDER, the store's, NULL: in memory.  To be called before anything else is opened that a forked
- * process would have as well, and before privileges are given up.  NULL, or what is wrong, which
- * the caller frees. */
+/* Adds to SINKS a sink that pushes to DESTINATIONS, at least one, which must outlive it.  Requests
+ * wait in FOLDER, the store's; NULL: in memory.  Call it before privileges are dropped, and before
+ * anything is opened that a forked process must not inherit.  NULL, or an error message that the
+ * caller frees. */
 char *push_sink__add(struct sinks *sinks, const struct push_destinations *destinations,
 		     const char *folder);
 

@@ -9,21 +9,22 @@
 #include "profile/plain_text.h"
 #include "services/service.h"
 
-/* A service dominates that takes more than so many times what the others take on average, where all
- * such together take that part of all: else it would be of little use to lower them alone. */
+/* A service dominates if it has this many times the average samples of the others.  The services
+ * that dominate are lowered only if they have PART_MIN of all samples together: otherwise that
+ * would help little. */
 #define TIMES_OTHERS 3
 #define PART_MIN     0.25
 
-/* What was not seen for so many windows is forgotten. */
+/* A lowered service is forgotten after this many windows without samples. */
 #define UNSEEN_MAX 360
 
-/* So many are named, each by so much of its name. */
+/* A message names at most this many services, with this many bytes of each name. */
 #define NAMES_MAX      3
 #define NAME_BYTES_MAX 60
 
 struct service {
 	char *labels; /* key */
-	char *name;   /* for people */
+	char *name;   /* for messages */
 	unsigned int halvings, unseen;
 	uint64_t samples; /* in the last window */
 	UT_hash_handle hh;
@@ -34,7 +35,7 @@ struct service_rates {
 	/* Of the last window: */
 	struct service **of_process;
 	uint64_t samples;
-	size_t count; /* services */
+	size_t count; /* services with samples */
 };
 
 struct service_rates *service_rates__new(void)
@@ -86,7 +87,8 @@ static void count_samples(struct service_rates *rates, const struct labelled_win
 		uint32_t process = profile->threads[profile->samples[i].thread].process;
 		struct service **service = &rates->of_process[process];
 
-		/* What rules keep by its thread alone has no service of its process. */
+		/* If rules keep a process only for the labels of its threads, it has no labels of
+		 * its own. */
 		if (!profile->samples[i].amount.count || !window->labels[process])
 			continue;
 		if (!*service)
@@ -136,7 +138,7 @@ void service_rates__limit(struct service_rates *rates, unsigned int most)
 			service->halvings = most;
 }
 
-/* Which services something happens to, as people read it. */
+/* A list of services, for a message. */
 struct naming {
 	char *text;
 	unsigned int named, more;
@@ -169,7 +171,7 @@ static char *finish(struct naming *naming)
 	return longer;
 }
 
-/* One that is alone does. */
+/* A service that is alone dominates. */
 static bool dominates(const struct service_rates *rates, const struct service *service)
 {
 	uint64_t others = rates->samples - service->samples;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Which services, each a set of labels, are sampled at less than the rate of all, and
- * how much less: their rate is halved so often.
+ * The services that are sampled below the common rate, and how often their rate is halved.  A
+ * service is a set of labels.
  *
- * What it costs to sample a service goes with its samples.  One that takes many times
- * as many as the others do has enough of them to be told at a lower rate.
+ * The cost of sampling a service grows with its samples.  A service that has many times the samples
+ * of the others still has enough of them at a lower rate.
  */
 #ifndef PYBPFPROF_SERVICE_RATES_H
 #define PYBPFPROF_SERVICE_RATES_H
@@ -14,40 +14,42 @@
 
 #include "services/labelled_window.h"
 
-/* No rate is halved as often as that. */
+/* All numbers of halvings are below this. */
 #define SERVICE_HALVINGS_MAX 32
 
 struct service_rates;
 
-/* No service is known.  Free with service_rates__free, NULL too. */
+/* Knows no service yet.  Free with service_rates__free, which takes NULL. */
 struct service_rates *service_rates__new(void);
 void service_rates__free(struct service_rates *rates);
 
-/* Takes note of what each service of WINDOW took, the last one from now on. */
+/* Counts the samples of each service in WINDOW, which becomes the last window. */
 void service_rates__count(struct service_rates *rates, const struct labelled_window *window);
 
-/* How often the rate of PROCESS is halved by its number in the last window's profile; negative
- * where it had no samples. */
+/* How often the rate of PROCESS is halved, by its index in the last window's profile; negative if
+ * no samples of it were counted for a service. */
 int service_rates__of_process(const struct service_rates *rates, uint32_t process);
 
-/* Halves the rate of those services that dominate the last window, with RATE_HZ the rate of all,
- * where it will not be less than LEAST_HZ; a text that says whose, which the caller frees.  NULL:
- * there are no such.  As the next, it takes no RATES for no services. */
+/* Halves the rate of the services that dominate the last window, unless it would fall below
+ * LEAST_HZ.  RATE_HZ is the common rate.  Returns the names and rates of these services, which the
+ * caller frees; NULL: there are none.  This function, raise, limit and has_lowered take NULL as
+ * RATES: no services. */
 char *service_rates__lower(struct service_rates *rates, double rate_hz, double least_hz);
 
-/* Doubles the rate of those that have the lowest one; as above.  NULL: all have the rate of all. */
+/* Doubles the rate of the services with the lowest one.  Returns their names as above; NULL: all
+ * services have the common rate. */
 char *service_rates__raise(struct service_rates *rates, double rate_hz);
 
-/* How often RATE_HZ may be halved and is not less than LEAST_HZ. */
+/* How often RATE_HZ can be halved without falling below LEAST_HZ. */
 unsigned int service_rates__most_halvings(double rate_hz, double least_hz);
 
-/* Has no service's rate halved more often than MOST. */
+/* Limits the halvings of every service to MOST. */
 void service_rates__limit(struct service_rates *rates, unsigned int most);
 
-/* Whether any has a lower rate. */
+/* Whether any service has a lower rate. */
 bool service_rates__has_lowered(const struct service_rates *rates);
 
-/* How many services of the last window have a rate that is halved so often. */
+/* COUNTS: the services of the last window, by how often their rate is halved. */
 void service_rates__tell(const struct service_rates *rates, size_t counts[SERVICE_HALVINGS_MAX]);
 
 #endif

@@ -13,7 +13,7 @@ void sinks__add(struct sinks *sinks, const struct sink_operations *operations, v
 		(struct sink){ .operations = operations, .context = context };
 }
 
-/* Says what is WRONG with SINK when that begins, and when it is over. */
+/* Logs what is WRONG with SINK when that begins, and when it ends.  WRONG is NULL if nothing is. */
 static void judge(struct sink *sink, const char *wrong)
 {
 	if (wrong && !sink->failing)

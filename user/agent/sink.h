@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Where finished windows go.  What a sink cannot take is lost to it alone: the agent
- * says so when that begins and when it is over, and counts it.
+ * Where finished windows go.  A window that one sink cannot take is lost to that sink alone.  The
+ * agent counts such windows, and logs when the losses begin and end.
  *
- * A kind of sink is a file with a function that makes one, as store_sink.h.
+ * Each kind of sink is a file with a function that adds one, such as store_sink.h.
  */
 #ifndef PYBPFPROF_SINK_H
 #define PYBPFPROF_SINK_H
@@ -16,21 +16,23 @@
 
 struct sink_operations {
 	const char *name; /* a word: "store" */
-	/* Takes WINDOW, which is there for no longer than the call, and must not wait: nothing is
-	 * named meanwhile.  NULL, or what is wrong and what mends it, which the caller frees. */
+	/* Takes WINDOW, which is valid only during the call.  Must not wait, because the agent
+	 * symbolizes nothing meanwhile.  NULL, or what is wrong and how to fix it, which the caller
+	 * frees. */
 	char *(*take)(void *context, const struct labelled_window *window);
-	/* After the last window; frees CONTEXT.  Whether all that was taken is where it belongs;
-	 * what is not, it says itself. */
+	/* Called after the last window; frees CONTEXT.  Returns whether everything that it took has
+	 * arrived, and logs the rest. */
 	bool (*close)(void *context);
-	/* Writes what more it can tell, as metrics.h does; NULL: nothing. */
+	/* Writes more metrics, as metrics.h does; NULL: there are none. */
 	void (*measure)(const void *context, FILE *file);
-	/* CPU time that other processes of the agent's have used for it; NULL: there are none. */
+	/* CPU time that the agent's helper processes used for it; NULL: there are no such
+	 * processes. */
 	double (*cpu_seconds)(const void *context);
-	/* Memory that they have of their own; NULL: there are none. */
+	/* The private memory of these processes, bytes; NULL: there are none. */
 	uint64_t (*bytes)(const void *context);
 };
 
-/* A sink, and what became of the windows that it was given. */
+/* A sink, and the numbers of windows that it took and lost. */
 struct sink {
 	const struct sink_operations *operations;
 	void *context;
@@ -44,19 +46,20 @@ struct sinks {
 	size_t count;
 };
 
-/* Adds the sink that OPERATIONS and CONTEXT make, which is SINKS' to close from now on. */
+/* Adds a sink of OPERATIONS and CONTEXT.  sinks__close closes it. */
 void sinks__add(struct sinks *sinks, const struct sink_operations *operations, void *context);
 
-/* Gives WINDOW to each of them. */
+/* Gives WINDOW to each sink, and logs when one begins to lose windows and when that ends. */
 void sinks__take(struct sinks *sinks, const struct labelled_window *window);
 
-/* CPU time that other processes of the agent's have used for them. */
+/* CPU time that the agent's helper processes used for the sinks, in seconds. */
 double sinks__cpu_seconds(const struct sinks *sinks);
 
-/* Memory that these have of their own. */
+/* The private memory of these processes, bytes. */
 uint64_t sinks__bytes(const struct sinks *sinks);
 
-/* Closes all, and says what they took; whether all that they were given is where it belongs. */
+/* Closes all sinks, and logs how many windows each took and lost.  Returns whether all windows have
+ * arrived. */
 bool sinks__close(struct sinks *sinks);
 
 #endif

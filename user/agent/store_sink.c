@@ -8,10 +8,10 @@
 struct store_sink {
 	struct store *store;
 	const struct store_limits *limits;
-	bool growing; /* what is too old or too much could not be removed */
+	bool growing; /* old windows could not be removed */
 };
 
-/* WRONG: of a window that was written. */
+/* WRONG: why old windows could not be removed; NULL: they were. */
 static void judge_removal(struct store_sink *sink, const char *wrong)
 {
 	if (wrong && !sink->growing)
@@ -23,7 +23,7 @@ static char *take(void *context, const struct labelled_window *window)
 {
 	struct store_sink *sink = context;
 	char *wrong = store__put(sink->store, window);
-	/* Also where there was no room: it may make some. */
+	/* Also after a failure: if there was no room, removal may make some. */
 	char *not_removed = store__retain(sink->store, sink->limits, window->end_unix_ns);
 
 	if (!wrong)

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Windows into a store. */
+/* The sink that writes windows to the store. */
 #ifndef PYBPFPROF_STORE_SINK_H
 #define PYBPFPROF_STORE_SINK_H
 
 #include "agent/sink.h"
 #include "store/store.h"
 
-/* Adds to SINKS the store in FOLDER, which is kept within LIMITS; these must outlive it, and may
- * change.  NULL, or what is wrong, which the caller frees. */
+/* Adds to SINKS the store in FOLDER, which is kept within LIMITS.  LIMITS must outlive it, and may
+ * change at any time.  NULL, or an error message that the caller frees. */
 char *store_sink__add(struct sinks *sinks, const char *folder, const struct store_limits *limits);
 
 #endif

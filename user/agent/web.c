@@ -175,7 +175,7 @@ static void answer_health(void *context, struct http_request *request)
 	http_request__say(request, HTTP_OK, "ok");
 }
 
-/* Nothing is served before the recording's loop runs, and the loop begins after sampling. */
+/* HTTP is served only by the recording's loop, which begins after sampling has started. */
 static void answer_readiness(void *context, struct http_request *request)
 {
 	const struct web *web = context;
@@ -499,7 +499,7 @@ void web__close(struct web *web)
 {
 	if (!web)
 		return;
-	/* http_server__close wants each of them answered. */
+	/* http_server__close requires that each of them was answered. */
 	while (web->scrapes) {
 		http_request__say(web->scrapes->request, HTTP_NOT_AVAILABLE,
 				  "the agent is stopping");
