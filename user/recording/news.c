@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * To be woken costs more than most news are worth, so they are put off until there are some, or
- * something else is due.  What cannot wait is a Python that is being loaded, for its samples count
- * as unknown till it is found.  Where the kernel side finds it itself, all is well; else it is told
- * here what is mapped.  But every program maps files, and few of them are Pythons: so only while
- * one is loaded that has had a Python in a library before does that wake, which its beginning
- * heralds.
+ * A wakeup costs more than most news is worth.  So news waits until there is more of it, or until
+ * something else is due.  What cannot wait is a Python that is being loaded: its samples count as
+ * unknown until it is found.
+ *
+ * If BPF sees mappings, it finds the Python itself.  Otherwise perf reports the mappings to user
+ * space.  But every program maps files, and few of them are Pythons.  So mappings wake user space
+ * only while a program is loading that had a Python in a library before.  BPF sends a herald when
+ * such a program begins.
  */
 #include <stdbool.h>
 
@@ -15,19 +17,19 @@
 
 #define NS_PER_MS 1000000LL
 
-/* New stacks are defined at once after a quiet time, then at most so often: the first of a process
- * that will soon end are named in time, and a storm of them costs little.  What waits for nobody is
- * taken whenever something else is due. */
+/* After a quiet time new stacks are defined at once, then at most this often.  So the first stacks
+ * of a short process are named in time, and a storm of new stacks costs little.  Records that wake
+ * nothing are read whenever something else is due. */
 #define PAUSE_NS (10 * NS_PER_MS)
 
-/* So many in one pause are a storm. */
+/* This many records in one pause are a storm. */
 #define STORM_MIN 2
 
-/* How long after its beginning a program may still be loaded. */
+/* How long after its start a program may still be loading. */
 #define LOADING_NS (50 * NS_PER_MS)
 
-/* How long after it has mapped something it is looked whether what came since can wait: it maps
- * many files, one right after another. */
+/* How long after a mapping to check whether the mappings since then can wait: a program maps many
+ * files, one right after another. */
 #define URGENT_NS (NS_PER_MS / 2)
 
 int64_t news__due(const struct news *news)
@@ -41,7 +43,7 @@ static bool is_loading(const struct news *news)
 	return now_ns() < news->loading_ns;
 }
 
-/* What is readable when some may not be put off any more; -1: nothing. */
+/* The descriptor that becomes readable when news may be urgent; -1: none. */
 static int urgent_fd(const struct news *news)
 {
 	if (!news->put_off_ns || news->urgent_ns)
@@ -58,7 +60,7 @@ void news__await(const struct news *news, struct pollfd fds[NEWS_FDS])
 	fds[1] = (struct pollfd){ .fd = urgent_fd(news), .events = POLLIN };
 }
 
-/* What has just come waits for its turn where other news came just now. */
+/* News waits for its turn if other news came just before it. */
 static void put_off(struct news *news)
 {
 	int64_t turn_ns = news->taken_ns + PAUSE_NS;
@@ -67,7 +69,7 @@ static void put_off(struct news *news)
 		news->put_off_ns = turn_ns;
 }
 
-/* A program begins that is to be heeded, or one that is has mapped something. */
+/* A program that may load a Python begins, or one has mapped something. */
 static void note_loading(struct news *news)
 {
 	bool was_loading = is_loading(news);
@@ -97,7 +99,7 @@ size_t news__take(struct news *news, int64_t now)
 	if (now < news->put_off_ns && !sampler__urges(news->sampler))
 		return 0;
 	taken = sampler__drain(news->sampler);
-	/* A storm of them comes one draining after another. */
+	/* In a storm, each reading is followed by another pause. */
 	news->put_off_ns = were_put_off && taken >= STORM_MIN ? now + PAUSE_NS : 0;
 	if (taken)
 		news->taken_ns = now;

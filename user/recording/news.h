@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* When what the kernel side tells is taken: new stacks, what became of processes, what they map. */
+/* Decides when BPF's news is read: new stacks, and what happened to processes and their
+ * mappings. */
 #ifndef PYBPFPROF_NEWS_H
 #define PYBPFPROF_NEWS_H
 
@@ -9,25 +10,25 @@
 
 struct sampler;
 
-/* What is to be waited for: any news, and what may make some urgent that were put off. */
+/* The descriptors to poll: for any news, and for what may make waiting news urgent. */
 #define NEWS_FDS 2
 
 struct news {
 	struct sampler *sampler;
-	int64_t put_off_ns; /* till when some wait that wake nobody; 0: such may come */
-	int64_t taken_ns;   /* when some were taken last */
-	int64_t urgent_ns;  /* when it is looked whether these can wait; 0: as soon as some come */
-	int64_t loading_ns; /* till when a program is loaded that has had a Python before */
+	int64_t put_off_ns; /* until then news waits and wakes nothing; 0: it does not wait */
+	int64_t taken_ns;   /* when news was last read */
+	int64_t urgent_ns;  /* when to check if mappings can wait; 0: when the next one comes */
+	int64_t loading_ns; /* until then a program may be loading that had a Python before */
 };
 
-/* The next moment at which news are to be taken for their own sake; 0: when some come. */
+/* The next time at which news must be read, by now_ns(); 0: when some comes. */
 int64_t news__due(const struct news *news);
 
-/* Fills FDS for poll(2), and takes note of what that found. */
+/* news__await fills FDS for poll(2); news__note takes the result. */
 void news__await(const struct news *news, struct pollfd fds[NEWS_FDS]);
 void news__note(struct news *news, const struct pollfd fds[NEWS_FDS]);
 
-/* Takes what was told, unless that is put off; NOW is now_ns().  Returns how many there were. */
+/* Reads the news, unless it can wait; NOW is now_ns().  Returns the number of records. */
 size_t news__take(struct news *news, int64_t now);
 
 #endif

@@ -30,14 +30,14 @@
 
 #define RATE_LIMIT_PATH "/proc/sys/kernel/perf_event_max_sample_rate"
 
-/* Yama's: not even CAP_SYS_PTRACE passes it. */
+/* Yama's mode in which not even CAP_SYS_PTRACE gives access. */
 #define PTRACE_SCOPE_NOBODY 3
 
 /* PROC_USER_INIT_INO of the kernel's include/linux/proc_ns.h. */
 #define FIRST_USER_NAMESPACE 0xeffffffd
 
-/* With these root writes files in other users' folders, and gives them to the user who called sudo;
- * nobody else has them. */
+/* With these, root writes files in other users' folders and gives them to the caller of sudo.
+ * Other users do not have them. */
 static const int to_write_as_root[] = { CAP_DAC_OVERRIDE, CAP_CHOWN, CAP_FOWNER };
 
 static const struct obstacle nothing;
@@ -47,7 +47,7 @@ static struct obstacle obstacle(char *what, const char *mend)
 	return (struct obstacle){ what, xstrdup(mend), false };
 }
 
-/* One that may follow from another one. */
+/* An obstacle that may follow from another one. */
 static struct obstacle follower(char *what, const char *mend)
 {
 	return (struct obstacle){ what, xstrdup(mend), true };
@@ -102,7 +102,7 @@ bool privileges__kernel_is(unsigned int major, unsigned int minor)
 	return found_major != major ? found_major > major : found_minor >= minor;
 }
 
-/* Where that cannot be told, what is tried next tells it. */
+/* Also true if that cannot be read: a later step then fails, and says why. */
 static bool is_in_namespace(const char *path, ino_t number)
 {
 	struct stat status;
@@ -157,8 +157,8 @@ struct obstacle privileges__cpus(void)
 			"files are open, raise ulimit -n");
 }
 
-/* How many bytes the kernel lets the BPF maps take, where it counts them as locked memory: before
- * 5.11.  UINT64_MAX where there is no limit, or it can be raised. */
+/* The limit of the BPF maps in bytes.  Before Linux 5.11 they count as locked memory.  UINT64_MAX:
+ * there is no limit, or this process may raise it. */
 static uint64_t map_bytes_allowed(void)
 {
 	struct rlimit limit;
@@ -212,7 +212,8 @@ struct obstacle privileges__thread(void)
 		mends__start(error));
 }
 
-/* Whether process PID is there, and another user's.  One that /proc hides (hidepid) is. */
+/* Whether process PID exists and belongs to another user.  A process that /proc hides (hidepid)
+ * belongs to another user. */
 static bool is_other_users(pid_t pid)
 {
 	struct stat status;
@@ -224,7 +225,8 @@ static bool is_other_users(pid_t pid)
 	return kill(pid, 0) && errno == EPERM;
 }
 
-/* Whether one of PIDS, or a program that is started, runs as another user than this program. */
+/* Whether one of PIDS belongs to another user.  If there are none: whether a started program will
+ * run as another user, the caller of sudo. */
 static bool are_other_users(const pid_t *pids, size_t count)
 {
 	struct sudo_user user;
@@ -235,7 +237,8 @@ static bool are_other_users(const pid_t *pids, size_t count)
 	return !count && sudo_user__find(&user);
 }
 
-/* Adds WORD to LIST, behind BEFORE unless it is the first. */
+/* Appends WORD to LIST, after BEFORE unless it is the first.  Frees LIST; the caller frees the
+ * result. */
 static char *add_word(char *list, const char *before, const char *word)
 {
 	char *longer = xasprintf("%s%s%s", list, *list ? before : "", word);
@@ -244,8 +247,8 @@ static char *add_word(char *list, const char *before, const char *word)
 	return longer;
 }
 
-/* Whether Yama keeps even a user's own processes from each other.  At 1 it exempts what one has
- * started, but not what that has left behind. */
+/* Whether Yama protects processes of the same user from each other, too.  In mode 1 a process may
+ * read those that it started, but not those that they left behind. */
 static bool is_tracing_restricted(void)
 {
 	double scope;
@@ -259,8 +262,8 @@ bool privileges__needs(const struct capability *capability, bool other_users)
 	       (capability->number == CAP_SYS_PTRACE && is_tracing_restricted());
 }
 
-/* BY_ROOT: root starts a program, which has capabilities then that this one gives up: without
- * CAP_SYS_PTRACE the kernel keeps that closed, whosever it is. */
+/* BY_ROOT: root starts a program.  It keeps capabilities that this process drops.  So the kernel
+ * refuses access to it without CAP_SYS_PTRACE, even if its user is the same. */
 static struct obstacle find_capabilities(bool other_users, bool by_root)
 {
 	char *missing = xstrdup(""), *what_for = xstrdup(""), *all = xstrdup("");
@@ -330,11 +333,11 @@ struct obstacle privileges__load(int error, bool native)
 	case ENOMEM:
 		return short_of_memory("the BPF program and its maps");
 	case ESRCH:
-		/* So the library has it, whatever the reason. */
+		/* libbpf returns this for any failure to read BTF. */
 		return follower(xstrdup("the kernel's BTF (" BTF_PATH ") could not be read"),
 				"-v shows why; if memory is short, " MEMORY_MENDS);
 	default:
-		/* The library has errors of its own. */
+		/* libbpf has error numbers of its own. */
 		libbpf_strerror(error, reason, sizeof(reason));
 		return follower(xasprintf("the BPF program could not be loaded (%s)", reason),
 				"-v shows the kernel's reasons, unless memory is short");
@@ -399,8 +402,8 @@ void privileges__drop(bool (*works)(const void *context), const void *context)
 			kept |= bit(number);
 	}
 	error = capabilities__limit(kept, true);
-	/* Older kernels forbid to touch a map without CAP_BPF, as kernel.unprivileged_bpf_disabled
-	 * has it. */
+	/* If kernel.unprivileged_bpf_disabled is set, older kernels require CAP_BPF even for using
+	 * an open map. */
 	if (!error && bpf >= 0 && !works(context))
 		kept |= bit(bpf);
 	if (!error)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the kernel allows, and why not. */
+/* What the kernel allows, and why it refuses. */
 #ifndef PYBPFPROF_PRIVILEGES_H
 #define PYBPFPROF_PRIVILEGES_H
 
@@ -13,28 +13,29 @@
 #define BTF_PATH	  "/sys/kernel/btf/vmlinux"
 #define PTRACE_SCOPE_PATH "/proc/sys/kernel/yama/ptrace_scope"
 
-/* Where memory is short. */
+/* The remedy if memory is short. */
 #define MEMORY_MENDS                                                                    \
 	"free some, or raise its limit: ulimit -v, ulimit -d, the cgroup's memory.max " \
 	"(systemd's MemoryMax=, a container's --memory)"
 
-/* What stands in the way, and what mends it. */
+/* What prevents profiling, and how to fix it.  Both texts are allocated. */
 struct obstacle {
-	char *what, *mend; /* what: NULL where nothing does */
-	bool follows;	   /* perhaps from another one, which pybpfprof check may tell */
+	char *what, *mend; /* WHAT is NULL if nothing prevents it */
+	bool follows;	   /* perhaps from another obstacle, which pybpfprof check may find */
 };
 
 void obstacle__free(struct obstacle *obstacle);
 
-/* Says what OBSTACLE is, and frees it. */
+/* Logs OBSTACLE and frees it.  Returns STATUS_NOT_ALLOWED. */
 enum exit_status obstacle__say(struct obstacle obstacle);
 
-/* Says what is missing, before anything is tried, to profile the processes PIDS or, where there are
- * none, ALL or a program that is started; NATIVE: with native frames.  STATUS_WRITTEN where nothing
- * is known to be. */
+/* Checks whether the COUNT processes PIDS can be profiled, before anything is tried.  COUNT is 0
+ * for ALL processes, and for a program that is started.  NATIVE: with native frames.
+ * STATUS_WRITTEN if no obstacle is known; otherwise the exit status after it was logged. */
 enum exit_status privileges__check(const pid_t *pids, size_t count, bool all, bool native);
 
-/* Parts of that; each is nothing where it is as it must be. */
+/* The parts of that check.  WHAT is NULL if there is no obstacle; otherwise free it with
+ * obstacle__free. */
 struct obstacle privileges__user_namespace(void);
 struct obstacle privileges__pid_namespace(void);
 struct obstacle privileges__btf(void);
@@ -43,26 +44,27 @@ struct obstacle privileges__locked_memory(bool native);
 struct obstacle privileges__ptrace_scope(void);
 struct obstacle privileges__thread(void);
 
-/* Whether CAPABILITY is needed to profile OTHER_USERS' processes, or only this user's own. */
+/* Whether CAPABILITY is needed to profile processes of OTHER_USERS, or only this user's own. */
 bool privileges__needs(const struct capability *capability, bool other_users);
 
-/* Why the kernel refused the BPF program, perhaps one for NATIVE frames, its perf events, or to
- * have signals read, with ERROR (negative errno). */
+/* Why the kernel refused, with ERROR (-errno): to load the BPF program, which is for NATIVE frames
+ * or not; to open perf events; to open a signalfd. */
 struct obstacle privileges__load(int error, bool native);
 struct obstacle privileges__events(int error);
 struct obstacle privileges__signals(int error);
 
-/* Whether the kernel is MAJOR.MINOR or newer. */
+/* Whether the kernel is MAJOR.MINOR or newer; true if its version is unknown. */
 bool privileges__kernel_is(unsigned int major, unsigned int minor);
 
-/* The kernel's limit of samples a second; 0 where it does not tell. */
+/* The kernel's limit of samples per second; 0: not known. */
 double privileges__rate_limit(void);
 
-/* The number that /proc or /sys has in PATH. */
+/* Reads the number in PATH, a file of /proc or /sys.  False if it cannot. */
 bool privileges__read_number(const char *path, double *number);
 
-/* Gives up, for good, what only the start needs, and the way to get it again through a program that
- * is started.  WORKS tells whether the kernel still lets what is running be worked with. */
+/* Drops for good the privileges that only the start needs, and sets no_new_privs and the seccomp
+ * filter.  WORKS, called without CAP_BPF, returns whether the recording can go on like that; if
+ * not, the capability stays.  Warns if it fails. */
 void privileges__drop(bool (*works)(const void *context), const void *context);
 
 #endif

@@ -6,7 +6,7 @@
 #include "recording/rate.h"
 #include "events/periods.h"
 
-/* Below this many samples, how many came says little. */
+/* Fewer expected samples than this say little. */
 #define SAMPLES_TO_JUDGE 200
 
 double rate__choose(double wanted_hz, double *limit_hz)
@@ -27,10 +27,10 @@ double rate__choose(double wanted_hz, double *limit_hz)
 }
 
 /*
- * Only said, and not made good for by giving each sample more weight.  The CPU
- * time is not known of a process that has ended; of a started one it includes
- * what came before its Python was found; and its unit is 10 ms.  Two profiles of
- * one program would differ by whether it happened to end in time.
+ * This only warns.  It does not correct times by giving each sample more weight, because the CPU
+ * time is not exact.  That of a process that has ended is not known.  That of a started process
+ * includes the time before its Python was found.  Its unit is 10 ms.  With such weights, two
+ * profiles of one program would differ if it happened to end in time in one of them.
  */
 void rate__judge(const struct ledger *ledger, double cpu_s)
 {

@@ -29,27 +29,27 @@
 
 #define PROGRESS_NS (200 * NS_PER_MS)
 
-/* How often it is checked that code objects are still the ones they were. */
+/* How often to check that code objects are still the same. */
 #define CHECK_NS (200 * NS_PER_MS)
 
-/* The profile begins anew when it has this many times what its first window needed, and MIN more.
- * Each stack in use is then defined once more. */
+/* The profile begins anew when it has this many times the entries that its first window needed, and
+ * MIN more.  Each stack in use is then defined once more. */
 #define SURPLUS_FACTOR 3
 #define SURPLUS_MIN    16384
 
-/* The longest that unwind tables are made before sampling begins. */
+/* The maximum time of making unwind tables before sampling begins. */
 #define READING_NS NS_PER_S
 
 struct recording {
 	const struct recording_plan *plan;
-	struct sampler_scope scope;		 /* of the plan, what is possible */
+	struct sampler_scope scope;		 /* the possible part of the plan */
 	const struct recording_windows *windows; /* NULL: none */
-	struct ledger cut[EVENTS_MAX];		 /* what all windows so far came to */
-	struct wall_clock clock;		 /* of the one that goes on */
-	int64_t cut_ns;				 /* when that ends */
-	size_t needed;				 /* by the profile's first window; 0: not known */
-	bool untidy;				 /* what is not needed is to go at this cut */
-	double wanted_hz, limit_hz; /* the rate from the next cut on, as far as the kernel lets */
+	struct ledger cut[EVENTS_MAX];		 /* the totals of all windows so far */
+	struct wall_clock clock;		 /* of the current window */
+	int64_t cut_ns;				 /* when the current window ends */
+	size_t needed;		    /* entries of the profile's first window; 0: not known */
+	bool untidy;		    /* the profile begins anew at the next cut */
+	double wanted_hz, limit_hz; /* the rate from the next cut on; the kernel's limit */
 	bool rate_changed;
 	struct profile *profile;
 	struct kernel_symbols *kernel;
@@ -58,7 +58,7 @@ struct recording {
 	struct counts *counts;
 	struct sampler *sampler;
 	struct unwinder *unwinder;	 /* NULL: there are no native frames */
-	struct obstacle native_obstacle; /* why they are left out */
+	struct obstacle native_obstacle; /* why native frames are left out */
 	struct watch *watch;
 	struct news news;
 	int signals; /* signalfd */
@@ -68,8 +68,7 @@ struct recording {
 	int64_t change_ns, progress_ns, check_ns, names_ns, serve_ns, unwind_ns;
 };
 
-/* Opens it without the native frames that nobody asked for, as ERROR came with them.  0 or -errno.
- */
+/* Opens the sampler without native frames, which were not requested, after ERROR.  0 or -errno. */
 static int open_without_native(struct recording *recording, const struct sampler_sink *sink,
 			       int error)
 {
@@ -110,7 +109,7 @@ static void prepare_native(struct recording *recording)
 	recording->naming.unwinder = recording->unwinder;
 }
 
-/* While it may. */
+/* Call it before privileges are dropped. */
 static void read_kernel_symbols(struct recording *recording)
 {
 	recording->kernel = kernel_symbols__read(KERNEL_SYMBOLS_PATH);
@@ -118,7 +117,7 @@ static void read_kernel_symbols(struct recording *recording)
 	recording->naming.kernel = recording->kernel;
 }
 
-/* Once nothing else has gone wrong: an error is one line. */
+/* Call it after everything else has worked: an error is one line. */
 static void say_what_is_missing(const struct recording *recording)
 {
 	const struct recording_plan *plan = recording->plan;
@@ -158,7 +157,7 @@ enum exit_status recording__open(const struct recording_plan *plan,
 	recording->symbolizer = symbolizer__new(recording->profile, &recording->naming);
 	recording->counts = counts__new(recording->profile, recording->symbolizer);
 	recording->watch = watch__new(plan->following, &plan->filter, plan->processes_max);
-	/* First: what comes while the program loads ends the run like any later one. */
+	/* First, so that a signal during loading ends the run like a later one. */
 	recording->signals = signals__block(windows && windows->hang_up);
 	if (recording->signals < 0)
 		status = obstacle__say(privileges__signals(recording->signals));
@@ -206,7 +205,7 @@ pid_t recording__pid(const struct recording *recording)
 	return watch__first_pid(recording->watch);
 }
 
-/* The clock's samples are taken at RATE_HZ from now on. */
+/* Notes that the clock is sampled at RATE_HZ from now on. */
 static void note_rate(struct recording *recording, double rate_hz)
 {
 	struct profile *profile = recording->profile;
@@ -244,7 +243,7 @@ static void note_start(struct recording *recording)
 		   (recording->start_ns - recording->begin_ns) / NS_PER_MS);
 }
 
-/* Rows of files that are mapped later need new maps. */
+/* Whether CAP_BPF can be dropped.  Rows of files that are mapped later need new maps. */
 static bool may_go_on(const void *context)
 {
 	const struct recording *recording = context;
@@ -264,7 +263,7 @@ static enum exit_status start(struct recording *recording)
 		log__error("the processes cannot be sampled: %s", strerror(-error));
 		return STATUS_FAILED;
 	}
-	/* What the user named is read before it is sampled, unless that takes long. */
+	/* Makes the rows of named processes before sampling, unless that takes long. */
 	while (recording->plan->following != FOLLOW_ALL && now_ns() < until_ns &&
 	       unwinder__work(recording->unwinder, now_ns()) <= now_ns())
 		;
@@ -275,17 +274,17 @@ static enum exit_status start(struct recording *recording)
 	if (command)
 		status = watch__start_command(recording->watch, command,
 					      !recording->plan->any_child, now_ns());
-	/* Last: what is started has the privileges that were found. */
+	/* Last, so that the started program keeps the privileges. */
 	if (!status)
 		privileges__drop(may_go_on, recording);
 	return status;
 }
 
-/* When something is due next; what is checked again waits for the next such moment. */
+/* The next time at which something is due. */
 static int64_t next_due(const struct recording *recording)
 {
 	const int64_t due[] = { news__due(&recording->news),
-				/* A tick of the clock comes often enough for checks, too. */
+				/* The clock's ticks are frequent enough for checks, too. */
 				recording->change_ns == INT64_MAX ? recording->check_ns
 								  : recording->change_ns,
 				recording->progress_ns, recording->names_ns,
@@ -317,8 +316,7 @@ void recording__limit_halvings(struct recording *recording, unsigned int most)
 	watch__limit_halvings(recording->watch, most);
 }
 
-/* Ctrl-C reaches a started program as well, which may take its time to end: the first one waits for
- * it. */
+/* A started program gets Ctrl-C as well.  The first one waits until that program ends. */
 static void take_signal(struct recording *recording)
 {
 	pid_t child = watch__child(recording->watch);
@@ -337,7 +335,7 @@ static void take_signal(struct recording *recording)
 	log__info("waiting for process %d to end; press Ctrl-C again to leave it running", child);
 }
 
-/* Waits for a signal, a new stack, what became of a process, or for what is due. */
+/* Waits for a signal, for news, for something to serve, or until something is due. */
 static void wait_for_news(struct recording *recording)
 {
 	struct pollfd fds[2 + NEWS_FDS] = {
@@ -383,7 +381,7 @@ static struct window window_of(const struct recording *recording, const struct p
 	return window;
 }
 
-/* Hands over the window that window_of makes of these. */
+/* Passes the window that window_of makes to TAKE, and begins the next one. */
 static void hand_over(struct recording *recording, const struct profile *profile,
 		      const struct ledger *ledgers)
 {
@@ -400,14 +398,13 @@ int64_t recording__ahead_ns(const struct recording *recording)
 	return recording->clock.ahead_ns;
 }
 
-/* WAIT_NS, which may be for ever, after NOW. */
+/* NOW plus WAIT_NS; INT64_MAX if that is INT64_MAX, which means never. */
 static int64_t after(int64_t now, int64_t wait_ns)
 {
 	return wait_ns == INT64_MAX ? INT64_MAX : now + wait_ns;
 }
 
-/* Has the kernel sample at the wanted rate, before a cut: what comes until then, in a moment, is
- * the last window's. */
+/* Sets the wanted rate just before a cut.  The samples until the cut are the last window's. */
 static void change_rate(struct recording *recording, int64_t now)
 {
 	if (recording->wanted_hz == recording->profile->rate_hz)
@@ -419,7 +416,7 @@ static void change_rate(struct recording *recording, int64_t now)
 	recording->rate_changed = true;
 }
 
-/* Completes LEDGER, which has the outcomes of EVENT in the profile. */
+/* Completes LEDGER, which has the profile's outcomes of EVENT. */
 static void account(const struct recording *recording, uint32_t event, struct ledger *ledger)
 {
 	sampler__account(recording->sampler, event, ledger);
@@ -430,8 +427,7 @@ static void account(const struct recording *recording, uint32_t event, struct le
 	counts__account(recording->counts, event, ledger);
 }
 
-/* Samples that the kernel has counted and user space has not drained yet will come later, and their
- * events with them. */
+/* Samples that are not drained yet are left out, together with their events. */
 void recording__account(const struct recording *recording, struct ledger *ledgers)
 {
 	memcpy(ledgers, recording->profile->ledgers, sizeof(recording->profile->ledgers));
@@ -456,8 +452,7 @@ size_t recording__targets(const struct recording *recording, struct target_proce
 	return watch__targets(recording->watch, targets);
 }
 
-/* Has the profile begin anew where windows have left much behind in it; returns what it was, NULL:
- * it goes on. */
+/* Begins the profile anew if it holds much from the past.  Returns the retired one, or NULL. */
 static const struct profile *leave_behind(struct recording *recording)
 {
 	size_t entries = profile__entries(recording->profile);
@@ -481,7 +476,7 @@ void recording__tidy(struct recording *recording)
 	recording->untidy = true;
 }
 
-/* Ends a window, upon counts__settle. */
+/* Ends a window.  Call it after counts__settle. */
 static void cut(struct recording *recording, int64_t now)
 {
 	struct profile *profile = recording->profile;
@@ -504,7 +499,6 @@ static void serve(struct recording *recording)
 	recording->serve_ns = wait_ns == INT64_MAX ? 0 : now_ns() + wait_ns;
 }
 
-/* Does what is due. */
 static void work(struct recording *recording)
 {
 	int64_t now = now_ns();
@@ -539,7 +533,7 @@ static bool is_over(const struct recording *recording)
 	       (recording->end_ns && now_ns() >= recording->end_ns);
 }
 
-/* Completes the ledger of EVENT, once all is in the profile, and checks it. */
+/* Completes and checks the ledger of EVENT, once all its samples are in the profile. */
 static void settle(struct recording *recording, uint32_t event)
 {
 	struct ledger *ledger = &recording->profile->ledgers[event];
@@ -575,7 +569,7 @@ static void finish(struct recording *recording)
 		hand_over(recording, profile, ledger);
 	if (child)
 		log__info("process %d keeps running", child);
-	/* What is written needs some of the files that this had open, and no kernel memory. */
+	/* Frees descriptors that the outputs may need, and the kernel's memory. */
 	unwinder__stop(recording->unwinder);
 	sampler__free(recording->sampler);
 	recording->sampler = NULL;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* One recording: targets, the sampler and the profile that it fills, from start to end. */
+/* One recording from start to end: its targets, its sampler, and the profile that it fills. */
 #ifndef PYBPFPROF_RECORDING_H
 #define PYBPFPROF_RECORDING_H
 
@@ -19,61 +19,62 @@ struct window {
 	struct ledger ledgers[EVENTS_MAX]; /* of each event */
 };
 
-/* Cuts what is sampled into windows of LENGTH_NS, each of which TAKE is given; what ends sooner is
- * one, too.  Every sample is in one of them, and their ledgers add up to the last one's of all. */
+/* Cuts a recording into windows of LENGTH_NS, and passes each to TAKE; the last one may be shorter.
+ * Every sample is in one window, and the windows' ledgers add up to that of the recording. */
 struct recording_windows {
 	int64_t length_ns;
 	void (*take)(void *context, const struct window *window);
-	void (*hang_up)(void *context); /* upon SIGHUP; NULL: that ends the recording */
-	int fd; /* readable when there is something to serve; negative: not for now */
-	/* Serves it, and returns in how many nanoseconds it is to be called at the latest. */
+	void (*hang_up)(void *context); /* on SIGHUP; NULL: SIGHUP ends the recording */
+	int fd; /* readable when there is something to serve; negative: none for now */
+	/* Serves it.  Returns the nanoseconds until the next call at the latest; INT64_MAX: only if
+	 * FD is readable. */
 	int64_t (*serve)(void *context);
 	void *context;
 };
 
-/* Opens the targets and the kernel side, as far as they can be known to work; WINDOWS, which must
- * outlive it, NULL: the profile has it all.  STATUS_WRITTEN with *RECORDING for recording__free, or
- * how the program is to end after what is wrong was said. */
+/* Opens the targets and loads the BPF program; nothing is sampled yet.  PLAN and WINDOWS must
+ * outlive the recording.  WINDOWS NULL: the profile covers the whole recording.  Returns
+ * STATUS_WRITTEN, or the exit status after an error was logged.  In both cases *RECORDING is for
+ * recording__free, which takes NULL. */
 enum exit_status recording__open(const struct recording_plan *plan,
 				 const struct recording_windows *windows,
 				 struct recording **recording);
 void recording__free(struct recording *recording);
 
-/* Samples until the time is up, a signal comes, or all targets have ended; the profile is then
- * complete.  Also where this fails in between, what was sampled is in the profile. */
+/* Samples until the duration is over, a signal comes, or all targets have ended; then completes the
+ * profile.  Returns STATUS_WRITTEN, or the exit status after an error was logged, such as
+ * STATUS_NO_SAMPLE.  After an error, the profile has what was sampled before it. */
 enum exit_status recording__run(struct recording *recording);
 
-/* From the next cut on, RATE_HZ: each process has one rate in a window.  AT_ONCE: that cut is now.
- * WINDOWS, too, may change then. */
+/* Samples at RATE_HZ from the next cut on, so that each process has one rate in a window.  AT_ONCE:
+ * that cut is now.  The caller may also change WINDOWS then. */
 void recording__set_rate(struct recording *recording, double rate_hz, bool at_once);
 
-/* From now on, the process that the profile knows by SERIAL is sampled at the rate of all halved so
- * often, as what it forks is from its beginning on; and no process at one that is halved more often
- * than MOST. */
+/* The first samples process SERIAL at the common rate halved HALVINGS times, from now on; its
+ * children inherit that.  The second limits the halvings of all processes to MOST. */
 void recording__halve_rate(struct recording *recording, uint64_t serial, unsigned int halvings);
 void recording__limit_halvings(struct recording *recording, unsigned int most);
 
-/* At the end of this cut, forgets what no process that is left needs, and gives its memory back. To
- * be called when a window is taken. */
+/* Has the profile begin anew at the next cut, to free what no running process needs. */
 void recording__tidy(struct recording *recording);
 
-/* What was sampled since the last cut, of which WINDOW has no more than is valid until then: it is
- * settled, and stays. */
+/* Settles the samples since the last cut.  WINDOW shows them, and is valid until the recording goes
+ * on.  They stay in the current window. */
 void recording__look(struct recording *recording, struct window *window);
 
-/* What became of all samples so far: LEDGERS, an array of EVENTS_MAX, gets one for each event. */
+/* LEDGERS, an array of EVENTS_MAX, gets the ledger of each event so far. */
 void recording__account(const struct recording *recording, struct ledger *ledgers);
 
-/* By how much windows are told later than it is, for the clock was set back. */
+/* How far the times of windows are ahead of the clock, after it was set back. */
 int64_t recording__ahead_ns(const struct recording *recording);
 
-/* The processes whose samples are taken; how many.  The caller frees *TARGETS, which are valid
- * until the recording goes on. */
+/* The targets, and their number.  The caller frees *TARGETS; the targets are valid until the
+ * recording goes on. */
 size_t recording__targets(const struct recording *recording, struct target_process ***targets);
 
 const struct profile *recording__profile(const struct recording *recording);
 
-/* The first target's process ID. */
+/* The PID of the first target; 0: none yet, or all processes are profiled. */
 pid_t recording__pid(const struct recording *recording);
 
 #endif

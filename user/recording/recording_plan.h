@@ -17,27 +17,27 @@ struct recording_plan {
 	pid_t *pids;
 	size_t pid_count;
 	char **command; /* to start, NULL-terminated; NULL: none */
-	bool any_child; /* a command may be a Python that is not supported, for what it starts */
+	bool any_child; /* COMMAND may run an unsupported Python: its children are profiled */
 	enum following following;
-	struct process_filter filter; /* of those that are followed */
+	struct process_filter filter; /* for the processes that are followed */
 	uint32_t processes_max;
 	double duration_s; /* 0: until Ctrl-C or the targets' end */
 	double rate_hz;
 	struct event events[EVENTS_MAX];
-	uint32_t event_count; /* 0: CPU time alone */
+	uint32_t event_count; /* 0: the CPU clock alone */
 	enum line_detail lines;
 	enum thread_detail threads;
 	bool kernel;		 /* with the kernel's frames */
 	bool native, native_all; /* with native frames, all of them */
-	bool all_kinds;		 /* with the frames of both kinds, as far as that is possible */
-	uint64_t unwind_memory;	 /* bytes, for what these need */
+	bool all_kinds;		 /* with the frames of both kinds, if possible */
+	uint64_t unwind_memory;	 /* limit of the unwind tables, bytes */
 };
 
-/* Adds PID, unless the plan has it. */
+/* Adds PID, unless PLAN already has it. */
 void recording_plan__add_pid(struct recording_plan *plan, pid_t pid);
 void recording_plan__free(struct recording_plan *plan);
 
-/* What the sampler is to do for PLAN: also what may turn out to be impossible of all_kinds. */
+/* The sampler's scope for PLAN.  With ALL_KINDS it includes what may turn out to be impossible. */
 struct sampler_scope recording_plan__scope(const struct recording_plan *plan);
 
 #endif

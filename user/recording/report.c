@@ -10,8 +10,8 @@
 
 #define HOTTEST 10
 
-/* So many commands of processes that ended, or were another's, before it was known what they are.
- */
+/* The number of commands shown of processes that ended, or ran another program, before they were
+ * identified. */
 #define UNKNOWN_SHOWN 3
 
 /* Longer names are of no use on a terminal. */
@@ -57,7 +57,8 @@ static void print_function(const struct profile *profile, const struct function_
 	free(name);
 }
 
-/* What is in no stack, for nobody knows whether it ran a Python, or one that is wanted. */
+/* Samples in no stack: it is unknown whether their process ran a Python, or one that the filter
+ * wants. */
 static void report_unknown(const struct unknown_processes *unknown, bool filtered)
 {
 	char *commands = unknown_processes__text(unknown, UNKNOWN_SHOWN);
@@ -70,7 +71,7 @@ static void report_unknown(const struct unknown_processes *unknown, bool filtere
 	free(commands);
 }
 
-/* The warning came with the first one. */
+/* The first such process was warned about. */
 static void report_crowd(uint64_t crowded)
 {
 	if (crowded)

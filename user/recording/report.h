@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What is told on standard error while a profile is taken, and at its end. */
+/* What a recording prints on standard error: its progress, and its result. */
 #ifndef PYBPFPROF_REPORT_H
 #define PYBPFPROF_REPORT_H
 
@@ -7,15 +7,15 @@
 
 #include "profile/profile.h"
 
-/* Whether progress is shown: on a terminal, and not with -q. */
+/* Whether progress is shown: on a terminal, without -q. */
 bool report__shows_progress(void);
 
-/* One line, in place of the one before: EVENTS and LOST so far, after ELAPSED of DURATION seconds
- * (0: no end). */
+/* Prints a line in place of the last one: EVENTS and LOST so far, after ELAPSED_S of DURATION_S
+ * seconds (0: no end). */
 void report__progress(double elapsed_s, double duration_s, uint64_t events, uint64_t lost);
 
-/* The ten hottest functions, without HIDDEN kinds (profile__totals), and the ledger; FILTERED: not
- * all processes were wanted. */
+/* Prints the ten hottest functions, without HIDDEN kinds of frames (profile__totals), and the
+ * ledger.  FILTERED: a filter chose the processes. */
 void report__profile(const struct profile *profile, unsigned int hidden, bool filtered);
 
 #endif

@@ -15,10 +15,11 @@ int signals__block(bool reloads)
 	sigemptyset(&set);
 	sigaddset(&set, SIGINT);
 	sigaddset(&set, SIGTERM);
-	/* nohup has it ignored, which blocking would undo; an agent reloads all the same. */
+	/* nohup ignores SIGHUP, and blocking would undo that: the signalfd would get it.  An agent
+	 * reloads all the same. */
 	if (reloads || sigaction(SIGHUP, NULL, &hang_up) || hang_up.sa_handler != SIG_IGN)
 		sigaddset(&set, SIGHUP);
-	/* Blocked to the program's end: a second one must not cut the writing short. */
+	/* Blocked until the program ends, so that a second signal does not interrupt writing. */
 	sigprocmask(SIG_BLOCK, &set, NULL);
 	signal(SIGPIPE, SIG_IGN);
 	fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);

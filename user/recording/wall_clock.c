@@ -4,7 +4,7 @@
 
 #define NS_PER_S 1000000000LL
 
-/* Two clocks are not read at one moment. */
+/* The two clocks are not read at the same moment. */
 #define TOLERANCE_NS 10000000LL
 
 void wall_clock__begin(struct wall_clock *clock, int64_t now_ns, int64_t unix_ns)
@@ -12,7 +12,7 @@ void wall_clock__begin(struct wall_clock *clock, int64_t now_ns, int64_t unix_ns
 	*clock = (struct wall_clock){ .begin_ns = now_ns, .begin_unix_ns = unix_ns };
 }
 
-/* How much is caught up with by NOW_NS. */
+/* How much of AHEAD_NS is caught up at NOW_NS. */
 static int64_t caught_up(const struct wall_clock *clock, int64_t now_ns)
 {
 	int64_t most = (now_ns - clock->begin_ns) / 2;
