@@ -1,20 +1,18 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * One event a CPU, not one a thread: an event on a task is started and stopped
- * at each context switch, which a program with many short-lived or I/O-bound
- * threads feels; it needs a descriptor a thread, and threads that start while
- * the events are opened slip through.
+ * There is one event per CPU, not per thread.  The kernel starts and stops an event of a thread at
+ * each context switch, which slows programs with many short-lived or I/O-bound threads.  Such
+ * events also need a descriptor per thread, and miss threads that start while they are opened.
  *
- * To change the period of another CPU's event interrupts that CPU.  It is done
- * only where a target was sampled since the last change, so that the cost goes
- * with the CPUs that the targets use and not with those that the machine has.
- * A CPU that fell idle gets one last period, without the correction for a
+ * Changing the period of another CPU's event interrupts that CPU.  It is done only if a target was
+ * sampled there since the last change.  So the cost depends on the CPUs that targets use, not on
+ * the number of CPUs.  A CPU that became idle gets one last period, without the correction for a
  * restart.
  *
- * An event ends with its CPU, for good, even where that comes online again.  None can be
- * opened for a CPU that is offline, neither of all tasks nor of a cgroup's.  To open one
- * takes a capability that is given up when sampling has begun.  So a CPU that comes online
- * later is not sampled.  A warning names it, and the ledger counts it.
+ * An event ends with its CPU, even if that comes online again.  The kernel opens none for an
+ * offline CPU, neither for all tasks nor for a cgroup.  Opening one needs a capability that is
+ * dropped once sampling has begun.  So a CPU that comes online later is not sampled.  A warning
+ * names it, and the ledger counts it.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -28,23 +26,23 @@
 #include "events/periods.h"
 #include "system/cpus.h"
 
-/* How often CPUs that go online are looked for. */
+/* How often to look for CPUs that came online. */
 #define LOOK_NS 200000000LL
 
 struct cpu_state {
-	uint64_t interruptions; /* when the period was last changed */
-	bool restarted;		/* the period is one for an interval that begins with a restart */
-	bool ended;		/* with the CPU, which went offline */
+	uint64_t interruptions; /* at the last change of the period */
+	bool restarted;		/* the period is for an interval that begins with a restart */
+	bool ended;		/* the CPU went offline */
 	struct periods_deck deck;
 };
 
 struct clock {
-	struct cpu_events cpus; /* first: cpu_events__attach */
+	struct cpu_events cpus; /* first, for cpu_events__attach */
 	struct periods periods;
 	struct cpu_state *states; /* of the same CPUs */
-	uint32_t *missed;	  /* CPUs that went online later */
+	uint32_t *missed;	  /* CPUs that came online later */
 	size_t missed_count, missed_capacity;
-	int64_t looked_ns; /* how long ago these were looked for */
+	int64_t looked_ns; /* time since the last look for them */
 };
 
 static bool parse(const char *name, size_t length, struct event *event)
@@ -122,13 +120,13 @@ static bool has_event(const struct clock *clock, uint32_t number)
 	return false;
 }
 
-/* Looks for CPUs that went online or offline since the last time. */
+/* Looks for CPUs that came online or went offline since the last time. */
 static void look_at_cpus(struct clock *clock)
 {
 	uint32_t *online;
 	ssize_t count = cpus__online(&online);
 
-	/* Where that cannot be read, nothing is known to have changed. */
+	/* If the list cannot be read, no change is known. */
 	for (size_t i = 0; i < clock->cpus.count && count > 0; i++)
 		clock->states[i].ended |= !contains(online, count, clock->cpus.events[i].cpu);
 	for (ssize_t i = 0; i < count; i++) {
@@ -145,8 +143,8 @@ static void look_at_cpus(struct clock *clock)
 	free(online);
 }
 
-/* Gives new periods to the CPUs that were interrupted since the last time, and looks for CPUs now
- * and then. */
+/* Sets new periods for the CPUs that were interrupted since the last time, and sometimes looks for
+ * new CPUs. */
 static int64_t tick(void *run, struct interruptions interruptions)
 {
 	struct clock *clock = run;

@@ -17,18 +17,19 @@ struct cpu_event {
 };
 
 struct cpu_events {
-	struct cpu_event *events; /* of the CPUs that were online */
+	struct cpu_event *events; /* of the CPUs that were online at the start */
 	size_t count;
 };
 
-/* Opens one for each CPU that is online; SET fills ATTRIBUTES, where it is not NULL, for the event
- * with the number INDEX.  0, or -errno with nothing opened. */
+/* Opens one for each online CPU.  Before each, SET, if it is not NULL, changes ATTRIBUTES for the
+ * event number INDEX.  0, or -errno with nothing opened. */
 int cpu_events__open(struct cpu_events *events, struct perf_event_attr *attributes,
 		     void (*set)(void *context, size_t index, struct perf_event_attr *attributes),
 		     void *context);
 void cpu_events__close(struct cpu_events *events);
 
-/* A source's attach and detach (events.h), for a RUN that begins with its struct cpu_events. */
+/* The attach and detach of a source (events.h), for a RUN that begins with its struct
+ * cpu_events. */
 int cpu_events__attach(void *run, const struct bpf_program *program);
 void cpu_events__detach(void *run);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What can be sampled: each kind of event is one file, which ends with its event_source, and they
- * are in one table (events.c).  The sampler runs what the chosen ones name, and knows no kind.
+ * The events that can be sampled.  Each kind is one file that ends with its event_source, and
+ * events.c has their table.  The sampler calls the sources of the chosen events, and knows no kind.
  */
 #ifndef PYBPFPROF_EVENTS_H
 #define PYBPFPROF_EVENTS_H
@@ -14,48 +14,50 @@
 struct bpf_program;
 struct event_source;
 
-/* An event that was chosen. */
+/* A chosen event. */
 struct event {
 	const struct event_source *source;
-	const char *name; /* the table's: "page-faults" */
-	uint64_t config;  /* the source's */
+	const char *name; /* the source's: "page-faults" */
+	uint64_t config;  /* for the source */
 	uint64_t period;  /* events that a sample stands for; 0: the recording's rate decides */
 };
 
-/* A rate: RATE_HZ samples a second, and never more than LIMIT_HZ (HUGE_VAL: not known). */
+/* HZ samples per second, and never more than LIMIT_HZ (HUGE_VAL: not known). */
 struct event_rate {
 	double hz, limit_hz;
 };
 
-/* How often BPF was interrupted on a CPU; only grows. */
+/* How often events have interrupted targets on a CPU; it only grows. */
 struct interruptions {
 	uint64_t (*of_cpu)(void *context, uint32_t cpu);
 	void *context;
 };
 
 struct event_source {
-	const char *unit; /* of what a sample stands for */
-	bool at_switches; /* its program runs at switches of threads, not upon a perf event */
-	/* Whether the COUNT bytes at NAME are an event of this source: then EVENT has all but the
-	 * source. */
+	const char *unit; /* of a sample's value */
+	bool at_switches; /* its program runs at thread switches, not on a perf event */
+	/* Whether the COUNT bytes at NAME are an event of this source.  If so, fills EVENT except
+	 * for its source. */
 	bool (*parse)(const char *name, size_t count, struct event *event);
-	/* The event's name by its number, from 0; NULL: there is none. */
+	/* The name of the source's event INDEX, from 0; NULL: there is none. */
 	const char *(*list)(size_t index);
-	/* Opens EVENT on each CPU that is online, without starting it.  0 with *RUN for close, or
-	 * -errno of perf_event_open. */
+	/* Opens EVENT on each online CPU, without starting it.  0 with *RUN for close, or -errno of
+	 * perf_event_open. */
 	int (*open)(const struct event *event, struct event_rate rate, void **run);
-	/* Has PROGRAM run with each sample from now on.  0 or -errno. */
+	/* Runs PROGRAM with each sample from now on.  0 or -errno. */
 	int (*attach)(void *run, const struct bpf_program *program);
-	/* Ends sampling: what was sampled stays. */
+	/* Ends sampling; what was sampled stays. */
 	void (*detach)(void *run);
 	void (*close)(void *run);
-	/* To be called again after the returned number of nanoseconds.  NULL: nothing is due. */
+	/* Does what is due, and returns the nanoseconds until the next call.  NULL: nothing is ever
+	 * due. */
 	int64_t (*tick)(void *run, struct interruptions interruptions);
-	/* From the next tick on.  NULL: the event has no rate. */
+	/* Changes the rate from the next tick on.  NULL: the event has no rate. */
 	void (*set_rate)(void *run, struct event_rate rate);
-	/* How often PROGRAM should have run so far.  NULL: not known. */
+	/* How often the program should have run so far.  NULL: not known. */
 	uint64_t (*expected)(void *run);
-	/* Notes in LEDGER what became of the CPUs, and says what is new.  NULL: nothing to note. */
+	/* Fills LEDGER's fields of CPUs and periods, and logs CPUs that came online.  NULL: there
+	 * are none. */
 	void (*account)(void *run, struct ledger *ledger);
 };
 
@@ -66,14 +68,14 @@ extern const struct event_source event_off_cpu;
 /* All sources; NULL ends. */
 extern const struct event_source *const event_sources[];
 
-/* The event that TEXT names, "NAME" or "NAME:COUNT", samples standing for COUNT of them.  NULL, or
- * what is wrong, which the caller frees. */
+/* Fills EVENT from TEXT: "NAME", or "NAME:COUNT" for samples that stand for COUNT events.  NULL, or
+ * an error message that the caller frees. */
 char *event__parse(const char *text, struct event *event);
 
-/* CPU time, which is sampled where nothing else is chosen. */
+/* The CPU clock, which is sampled if no event is chosen. */
 struct event event__default(void);
 
-/* Has PROFILE tell of the COUNT events at EVENTS. */
+/* Sets the COUNT EVENTS as those of PROFILE.  Does not copy their names. */
 void events__name(const struct event *events, uint32_t count, struct profile *profile);
 
 #endif

@@ -2,8 +2,8 @@
 /*
  * Time off the CPU: bpf/waiting.bpf.h measures each wait.
  *
- * A sample is a wait, and stands for its nanoseconds.  So it has neither a rate nor a period, and
- * what its samples are shown as is their value.
+ * A sample is one wait, and its value is the length in nanoseconds.  So the event has no rate and a
+ * period of 1, and outputs show the value.
  */
 #include <errno.h>
 #include <stdlib.h>

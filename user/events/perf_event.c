@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * The kernel's software events, each sample standing for a fixed number of them.
+ * The kernel's software events; each sample stands for a fixed number of them.
  *
- * The kernel counts all, and runs the program with each period that is full.  What its throttle
- * leaves out, and what comes while another program runs on the CPU, is the difference between its
- * count and the runs.
+ * The kernel counts all events, and runs the program at the end of each period.  The difference
+ * between its count and the runs is what its throttle suppressed, and what came while another
+ * program ran on the CPU.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -15,7 +15,7 @@
 #include "events/events.h"
 
 struct perf_run {
-	struct cpu_events cpus; /* first: cpu_events__attach */
+	struct cpu_events cpus; /* first, for cpu_events__attach */
 	uint64_t period;
 };
 

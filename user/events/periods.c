@@ -1,24 +1,21 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * A fixed sampling period locks in step with programs that are driven by a
- * timer, and then shows shares that have nothing to do with the truth.  So the
- * period changes all the time, and so does the time between changes.
+ * A fixed sampling period falls into step with programs that run on a timer, and the shares are
+ * then wrong.  So the period changes all the time, and so does the time between changes.
  *
- * Rates, not periods, are drawn evenly around the mean, and from a shuffled deck
- * (each eighth of the range once in eight draws), so that the mean rate is right
- * and every sample stands for the same time, 1 / rate.  To change the period
- * restarts the kernel's timer: on average half a period passes unsampled.  The
- * period for an interval T at rate r is therefore T / (r T + 1/2).
+ * Rates, not periods, are drawn evenly around the mean, from a shuffled deck: each eighth of the
+ * range comes once in eight draws.  So the mean rate is right, and every sample stands for the same
+ * time, 1 / rate.  Changing the period restarts the kernel's timer, and on average half a period
+ * passes unsampled.  So the period for an interval T at rate r is T / (r T + 1/2).
  *
- * Near the kernel's limit it is the mean that gives way, not the spread: at the
- * limit itself all periods would be alike, and the kernel, which counts samples by
- * its own ticks, would now and then stop the timer until the next one.
+ * Near the kernel's limit the mean is lowered, not the spread.  At the limit itself all periods
+ * would be alike.  The kernel, which counts samples by its own ticks, would sometimes stop the
+ * timer until the next tick.
  *
- * The intervals themselves are drawn evenly from 0.5 to 1.5 of their mean, so
- * that where an interval begins is random with respect to anything periodic the
- * target does, whatever its period.  They are short, as a period near that of the
- * target gives samples in step for as long as it is kept: seldom, but then all of
- * them wrong in the same way.
+ * The intervals are drawn evenly from 0.5 to 1.5 of their mean.  So the beginning of an interval is
+ * random with respect to any period of the target.  Intervals are short, because a period near that
+ * of the target gives samples in step for as long as it is kept: rarely, but then all of them are
+ * wrong in the same way.
  */
 #include <math.h>
 
@@ -56,7 +53,8 @@ void periods__set_rate(struct periods *periods, double rate_hz, double limit_hz)
 	periods__draw_interval(periods);
 }
 
-/* Evenly from [0, 1).  xorshift64*: quick, and good enough to be in step with nothing. */
+/* A uniform number in [0, 1).  xorshift64* is fast, and random enough not to be in step with
+ * anything. */
 static double draw(struct periods *periods)
 {
 	uint64_t x = periods->random;

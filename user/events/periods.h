@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The irregular sampling periods: what to draw, not how to set it. */
+/* Draws irregular sampling periods; setting them is the caller's task. */
 #ifndef PYBPFPROF_PERIODS_H
 #define PYBPFPROF_PERIODS_H
 
@@ -8,12 +8,12 @@
 
 #include "profile/ledger.h"
 
-/* Rates are drawn so that each eighth of their range comes once in eight draws. */
+/* Each eighth of the range of rates is drawn once in eight draws. */
 #define PERIODS_DECK 8
 
 /* What is common to all CPUs. */
 struct periods {
-	double rate;	    /* samples a nanosecond */
+	double rate;	    /* samples per nanosecond */
 	double spread;	    /* rates lie within 1 -+ spread of the mean */
 	double interval_ns; /* to the next change */
 	uint64_t random;
@@ -30,17 +30,18 @@ struct periods_deck {
  * (HUGE_VAL: not known). */
 double periods__highest_rate(double limit_hz);
 
-/* RATE_HZ, which is no higher, on average, never faster than LIMIT_HZ; SEED is any number. */
+/* Starts with a mean of RATE_HZ, at most periods__highest_rate.  No rate is above LIMIT_HZ.  SEED
+ * is any number. */
 void periods__init(struct periods *periods, double rate_hz, double limit_hz, uint64_t seed);
 
-/* From now on RATE_HZ, as above. */
+/* Changes the mean to RATE_HZ from now on; limits as above. */
 void periods__set_rate(struct periods *periods, double rate_hz, double limit_hz);
 
-/* Draws how long the next periods are kept: nanoseconds. */
+/* Draws the time for which the next periods are kept, nanoseconds. */
 int64_t periods__draw_interval(struct periods *periods);
 
-/* Draws a period, nanoseconds, for an interval that begins with a RESTART of the kernel's timer, or
- * without one. */
+/* Draws a period, nanoseconds, for an interval that begins with or without a RESTART of the
+ * kernel's timer. */
 uint64_t periods__draw(struct periods *periods, struct periods_deck *deck, bool restart);
 
 #endif
