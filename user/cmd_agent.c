@@ -19,7 +19,7 @@ static char *check(struct options *options)
 					  options->plan.events[i].name,
 					  options->plan.events[i].name);
 	options->plan.following = FOLLOW_ALL;
-	/* No label tells threads apart without --with-thread. */
+	/* Without --with-thread no label distinguishes threads. */
 	options->plan.threads = options->threads ? THREADS_ALL : THREADS_MERGED;
 	options->listens_by_default = !options__is_chosen(options, "listen");
 	uname(&options->machine);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* `pybpfprof agent`: profiles every Python of the machine, always, into a store. */
+/* The verb `agent`: profiles every Python of the machine continuously. */
 #ifndef PYBPFPROF_CMD_AGENT_H
 #define PYBPFPROF_CMD_AGENT_H
 

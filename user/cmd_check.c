@@ -26,7 +26,7 @@ enum exit_status cmd_check(int count, char **arguments)
 	if (!status && (options.help || agent.help)) {
 		options__print_help(&verb_check);
 	} else if (!status) {
-		/* The agent's options have a level, too. */
+		/* The agent's options have set a level, too: the higher one applies. */
 		if (options.level > log__level())
 			log__set_level(options.level);
 		if (!probes__run(options.agent ? &agent : NULL, options.json))

@@ -6,8 +6,8 @@
 
 extern const struct verb verb_check;
 
-/* The verb `check`: tells what of this machine lets `record` work and what does not.
- * ARGUMENTS[0] is the verb's name. */
+/* The verb `check`: shows what prevents `record` from working on this machine.  ARGUMENTS[0] is the
+ * verb's name. */
 enum exit_status cmd_check(int count, char **arguments);
 
 #endif

@@ -17,12 +17,12 @@
 #include "recording/recording.h"
 #include "recording/report.h"
 
-/* Where a profile is saved that nothing else took. */
+/* The last place to save a profile that could not be written elsewhere. */
 #define LAST_FOLDER "/tmp"
 
 #define TITLE_BYTES_MAX 4096
 
-/* Whether PATTERN has CODE in its directory, which is looked at before the start. */
+/* Whether PATTERN has CODE in its directory, which is checked before the start. */
 static bool is_in_folder(const char *pattern, const char *code)
 {
 	const char *slash = strrchr(pattern, '/'), *found = strstr(pattern, code);
@@ -30,7 +30,7 @@ static bool is_in_folder(const char *pattern, const char *code)
 	return slash && found && found < slash;
 }
 
-/* PATTERN: of a file to write, or NULL. */
+/* Checks the PATTERN of an output, or NULL.  Returns NULL, or what is wrong. */
 static char *check_pattern(const struct options *options, const char *pattern)
 {
 	bool by_time = pattern && is_in_folder(pattern, "%t");
@@ -186,7 +186,7 @@ static int write_ledger(const void *what, FILE *file)
 	return ledger__write_json(profile_events__json(what), file);
 }
 
-/* Where the profile of process PID goes; the caller frees. */
+/* The path for the profile of process PID; the caller frees it. */
 static char *output_path(const struct options *options, pid_t pid)
 {
 	char *pattern, *path;
@@ -199,13 +199,13 @@ static char *output_path(const struct options *options, pid_t pid)
 	return path;
 }
 
-/* Where the ledger of process PID goes, if it does; the caller frees. */
+/* The path for the ledger of process PID, NULL without --stats; the caller frees it. */
 static char *stats_path(const struct options *options, pid_t pid)
 {
 	return options->stats ? output_file__expand(options->stats, pid) : NULL;
 }
 
-/* Says before anything is sampled what could not be written after it. */
+/* Checks before sampling that the outputs can be written after it. */
 static enum exit_status check_outputs(const struct options *options)
 {
 	pid_t pid = options->plan.pid_count ? options->plan.pids[0] : 0;
@@ -224,7 +224,7 @@ static enum exit_status check_outputs(const struct options *options)
 	return status;
 }
 
-/* What a launcher starts first may be a probe. */
+/* The title is the whole command, because the first process of a launcher may be a probe. */
 static char *command_title(char **command)
 {
 	char *words, *plain;
@@ -271,8 +271,8 @@ static char *title_of(const struct profile *profile, const struct options *optio
 	return title;
 }
 
-/* Where in FOLDER, which anybody may write to, a profile can be saved: under a name that nobody can
- * have taken before, for a link of theirs would be refused.  0, or -errno; the caller frees. */
+/* A path for a profile in FOLDER, to which all users may write.  Its name is random: an existing
+ * link of another user would be refused.  0 with *PATH, which the caller frees, or -errno. */
 static int other_path(const struct options *options, const char *folder, pid_t pid, char **path)
 {
 	char *pattern, *name;
@@ -288,8 +288,8 @@ static int other_path(const struct options *options, const char *folder, pid_t p
 	return 0;
 }
 
-/* Saves what could not be written where it should be in FOLDER, if it can be.  0 or -errno.  Others
- * may look into that folder, unlike perhaps the one that was asked for. */
+/* Saves in FOLDER a profile that could not be written to its own path.  0 or -errno.  Only the
+ * owner may read it: others may look into FOLDER, but perhaps not into the requested folder. */
 static int save_in(const char *folder, const struct written_profile *written, pid_t pid)
 {
 	char *path = NULL;
@@ -305,7 +305,7 @@ static int save_in(const char *folder, const struct written_profile *written, pi
 	return error;
 }
 
-/* The disk may be full, the samples are not to be had again. */
+/* The disk may be full, but the samples cannot be taken again. */
 static void save_elsewhere(const struct written_profile *written, pid_t pid)
 {
 	const char *variable = getenv("TMPDIR");
@@ -323,8 +323,8 @@ static void save_elsewhere(const struct written_profile *written, pid_t pid)
 			   strerror(-error));
 }
 
-/* Writes the ledger to PATH, unless the profile is there: what is a link by now, or was named with
- * a process ID that nobody knew before, was not seen at the start. */
+/* Writes the ledger to PATH, unless the profile is there.  The check at the start does not see a
+ * link that was made later, or a name with a PID that was not known yet. */
 static enum exit_status write_stats(const char *path, const char *profile_path,
 				    const struct profile *profile)
 {
@@ -341,7 +341,7 @@ static enum exit_status write_stats(const char *path, const char *profile_path,
 	return STATUS_WRITTEN;
 }
 
-/* ONLY: the profile of the event that is shown. */
+/* ONLY: the profile with the shown event alone. */
 static enum exit_status write_outputs(const struct recording *recording, const struct profile *only,
 				      const struct options *options)
 {
@@ -373,7 +373,7 @@ static enum exit_status write_outputs(const struct recording *recording, const s
 	return status;
 }
 
-/* Kinds of frames that nobody asked for. */
+/* The kinds of frames that the user did not request, as bits 1 << KIND. */
 static unsigned int unasked_kinds(const struct recording_plan *plan)
 {
 	return (plan->native ? 0 : 1 << FRAME_NATIVE) | (plan->kernel ? 0 : 1 << FRAME_KERNEL);

@@ -31,7 +31,7 @@ static char *check(struct options *options)
 	if (options->diff.since_unix_ns)
 		options->diff.earlier_s =
 			(double)(options->since_unix_ns - options->diff.since_unix_ns) / NS_PER_S;
-	/* A comparison is a table, under any name. */
+	/* A comparison is text by default, unless the output's name tells a format. */
 	if (options->diff.earlier_s && !options->format)
 		options->format = (options->output ? output__by_ending(options->output) : NULL)
 					  ?: &output_text;
@@ -71,7 +71,7 @@ static int write_profile(const void *what, FILE *file)
 	return written->options->format->write(written->profile, &written->options->shown, file);
 }
 
-/* Says what the store has, where it has nothing of what was asked for. */
+/* Logs why nothing was FOUND, and returns the exit status. */
 static enum exit_status explain_empty(const struct options *options,
 				      const struct store_found *found)
 {
@@ -170,7 +170,8 @@ static struct store_query query_of(const struct options *options)
 	};
 }
 
-/* Refuses what cannot be shown of the COUNT EVENTS that the store has; NULL, or what is wrong. */
+/* Checks that the COUNT EVENTS of the store can be shown; options->show names none of them.  NULL,
+ * or what is wrong, which the caller frees. */
 static char *refuse_events(const struct options *options, const struct event *events, size_t count)
 {
 	char *names = xstrdup(""), *wrong = NULL;
@@ -195,7 +196,7 @@ static char *refuse_events(const struct options *options, const struct event *ev
 	return wrong;
 }
 
-/* Leaves of the *COUNT EVENTS the one with NAME; false, and all of them, if there is none. */
+/* Reduces the *COUNT EVENTS to the one with NAME.  False, with all of them, if there is none. */
 static bool pick(struct event *events, size_t *count, const char *name)
 {
 	for (size_t i = 0; i < *count; i++) {
@@ -208,8 +209,8 @@ static bool pick(struct event *events, size_t *count, const char *name)
 	return false;
 }
 
-/* Names in PROFILE the events that are shown; if the store has nothing of that time, it keeps the
- * clock.  NULL, or what is wrong, which *STATUS gets too. */
+/* Sets the events of PROFILE to those that are shown.  If the store has none of that time, the
+ * clock stays.  NULL, or what is wrong, which the caller frees; *STATUS is then the exit status. */
 static char *choose_events(const struct options *options, struct store *store,
 			   struct profile *profile, enum exit_status *status)
 {
@@ -230,8 +231,9 @@ static char *choose_events(const struct options *options, struct store *store,
 	return wrong;
 }
 
-/* Reads what the query asks for, so long before, into BEFORE, and leaves in PROFILE, a new one, all
- * but its samples: what is read then has the same numbers.  NULL, or what is wrong. */
+/* Reads the earlier time of --diff: its samples and times go into BEFORE.  Everything else stays in
+ * PROFILE, which must be new, so that what is read next has the same indices.  NULL, or what is
+ * wrong, which the caller frees. */
 static char *read_earlier(const struct options *options, struct store *store,
 			  struct profile *profile, struct profile *before)
 {
@@ -257,7 +259,7 @@ static char *read_earlier(const struct options *options, struct store *store,
 	return wrong;
 }
 
-/* Has BEFORE, of which there are samples and times, have all else from PROFILE. */
+/* Gives BEFORE, which has samples and times, all other contents of PROFILE.  Both share them. */
 static void complete_earlier(const struct profile *profile, struct profile *before)
 {
 	struct profile own = *before;
@@ -270,7 +272,7 @@ static void complete_earlier(const struct profile *profile, struct profile *befo
 	before->sample_count = own.sample_count;
 }
 
-/* Writes what was FOUND, beside what BEFORE has where something is to be compared. */
+/* Writes the report of what was FOUND; with --diff, compared with BEFORE. */
 static enum exit_status show(struct options *options, const struct profile *profile,
 			     const struct store_found *found, const struct profile *before)
 {

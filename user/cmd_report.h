@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* `pybpfprof report`: what a store has, as a profile. */
+/* The verb `report`: writes a profile from a store. */
 #ifndef PYBPFPROF_CMD_REPORT_H
 #define PYBPFPROF_CMD_REPORT_H
 

@@ -68,8 +68,8 @@ static enum exit_status run(int count, char **arguments)
 	return STATUS_USAGE;
 }
 
-/* How the program ends after a verb ended with STATUS: what was printed has yet to arrive, and
- * where it does not, nobody knows what else there was to tell. */
+/* Flushes standard output after a verb ended with STATUS.  Returns the exit status: lost output is
+ * a failure. */
 static enum exit_status close_output(enum exit_status status)
 {
 	errno = 0;
@@ -79,9 +79,9 @@ static enum exit_status close_output(enum exit_status status)
 	return STATUS_FAILED;
 }
 
-/* Else what is opened next, a profile too, would take the place of a closed stdout or stderr, and
- * get what is said.  Neither reads nor writes do with such a descriptor, as with none; nor has a
- * program that is started one. */
+/* Opens "/" in place of a closed stdin, stdout or stderr.  Otherwise the next file, perhaps a
+ * profile, would get its number, and messages would go there.  Reads and writes fail as on a closed
+ * descriptor, and started programs do not inherit it. */
 static void keep_places(void)
 {
 	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
@@ -92,11 +92,11 @@ static void keep_places(void)
 int main(int count, char **arguments)
 {
 	keep_places();
-	/* What is too large for ulimit -f is told where it is written. */
+	/* A write beyond ulimit -f then fails with an error that is reported. */
 	signal(SIGXFSZ, SIG_IGN);
-	/* Lines of two processes, of which the agent may have another, are not to be mixed. */
+	/* Whole lines, because helper processes of the agent write to stderr as well. */
 	setvbuf(stderr, NULL, _IOLBF, 0);
-	/* Else what there was no memory for would be missing in what is written, without a word. */
+	/* Without memory, jansson would silently leave things out of the output; xmalloc exits. */
 	json_set_alloc_funcs(xmalloc, free);
 	return close_output(run(count, arguments));
 }
