@@ -223,9 +223,11 @@ struct layout {
 	__u16 bytes_data;     /* where the bytes of a bytes object begin */
 	__u16 tag_mask;	      /* 3.14+: tag bits of a frame's code pointer */
 	__u16 in_blocks;      /* 3.11+: callers are below their callees in one data stack */
+	__u16 runtime_gil; /* 3.7-3.11: the distance to the GIL from the target's `interpreters` */
+	__u16 interp_gil;  /* 3.12+: a pointer to it */
 };
 
-_Static_assert(sizeof(struct layout) == 106, "no padding: a layout is compared as bytes");
+_Static_assert(sizeof(struct layout) == 110, "no padding: a layout is compared as bytes");
 
 /*
  * The first instructions of the eval loop.  The thread state already points to the new call's
@@ -347,7 +349,14 @@ struct bucket {
 };
 
 /* Why a thread was switched out; for a system call WAIT_SYSTEM_CALL and its number. */
-enum wait_reason { WAIT_NONE, WAIT_RUNNABLE, WAIT_FAULT, WAIT_KERNEL, WAIT_SYSTEM_CALL = 16 };
+enum wait_reason {
+	WAIT_NONE,
+	WAIT_RUNNABLE,
+	WAIT_FAULT,
+	WAIT_KERNEL,
+	WAIT_GIL,
+	WAIT_SYSTEM_CALL = 16,
+};
 
 /* A thread that is, or was, off the CPU, and the slot that its time goes to. */
 struct wait {

@@ -71,13 +71,42 @@ static __always_inline struct wait *wait_of(__u32 tid, __u64 start_time)
 	return add_wait(tid, start_time) ? bpf_map_lookup_elem(&waits, &tid) : 0;
 }
 
-static __always_inline __u32 wait_reason(const struct walk *walk, bool runnable)
+/* No struct of a GIL is larger: its mutexes and conditions are in it. */
+#define GIL_BYTES 256
+
+/* Whether the futex that the thread waits for is in the GIL: of several interpreters in that of the
+ * newest, which the others share if it is not its own. */
+__noinline int waits_for_gil(__u32 cpu)
+{
+	struct walk *walk = bpf_map_lookup_elem(&walks, &cpu);
+	struct layout *layout;
+	__u64 gil;
+
+	if (!walk)
+		return 0;
+	layout = bpf_map_lookup_elem(&layouts, &walk->target.layout);
+	if (!layout)
+		return 0;
+	if (layout->runtime_gil != OFFSET_ABSENT)
+		gil = walk->target.interpreters + layout->runtime_gil;
+	else if (layout->interp_gil == OFFSET_ABSENT ||
+		 !read_user(&gil, sizeof(gil), walk->target.interpreters) ||
+		 !read_user(&gil, sizeof(gil), gil + layout->interp_gil))
+		return 0;
+	return walk->registers[FIRST_ARGUMENT] - gil < GIL_BYTES;
+}
+
+static __always_inline __u32 wait_reason(const struct walk *walk, __u32 cpu, bool runnable)
 {
 	if (runnable)
 		return WAIT_RUNNABLE;
 	if (!walk->has_registers)
 		return WAIT_KERNEL;
-	return walk->system_call < 0 ? WAIT_FAULT : WAIT_SYSTEM_CALL + walk->system_call;
+	if (walk->system_call < 0)
+		return WAIT_FAULT;
+	if (walk->system_call == FUTEX && waits_for_gil(cpu))
+		return WAIT_GIL;
+	return WAIT_SYSTEM_CALL + walk->system_call;
 }
 
 /* Whether the thread of WAIT was walked less often of late than it may be. */
@@ -116,7 +145,7 @@ static __always_inline void begin_wait(void *context, struct task_struct *previo
 	if (!take_target(walk, target, counter, false))
 		return;
 	read_registers(walk, cpu, 0);
-	walk->wait = wait_reason(walk, runnable);
+	walk->wait = wait_reason(walk, cpu, runnable);
 	if (!count_sample(walk, target, counter, cpu, event, 0, context, true))
 		return;
 	wait->hash = walk->hash;

@@ -101,6 +101,8 @@ interp_tstate_head         2.7-3.10   PyInterpreterState     tstate_head
 interp_tstate_head         3.11-      PyInterpreterState     threads.head
 interp_modules             2.7-3.11   PyInterpreterState     modules
 interp_modules             3.12-      PyInterpreterState     imports.modules
+runtime_gil                3.7-3.11   _PyRuntimeState        ceval.gil
+interp_gil                 3.12-      PyInterpreterState     ceval.gil
 interp_code_generation     3.14-      PyInterpreterState     published:_code_object_generation
 interp_tlbc_generation     3.14t-     PyInterpreterState     published:tlbc_indices.tlbc_generation
 tstate_next                2.7-       PyThreadState          next
@@ -203,6 +205,7 @@ runtime_interpreters_head  3.13-  runtime_state      interpreters_head
 interp_next                3.13-  interpreter_state  next
 interp_tstate_head         3.13-  interpreter_state  threads_head
 interp_modules             3.13-  interpreter_state  imports_modules
+interp_gil                 3.13-  interpreter_state  ceval_gil
 interp_code_generation     3.14-  interpreter_state  code_object_generation
 interp_tlbc_generation     3.14t- interpreter_state  tlbc_generation
 tstate_next                3.13-  thread_state       next

@@ -174,6 +174,17 @@ static __u16 code_bytes(const struct offsets *offsets, const struct layout *layo
 	return bytes_to(fields, sizeof(fields) / sizeof(fields[0]));
 }
 
+/* Where the GIL is, if that is known: only the reason of a wait depends on it. */
+static void set_gil(const struct offsets *offsets, struct layout *layout)
+{
+	bool in_runtime = offsets->runtime_gil != OFFSET_ABSENT;
+
+	layout->runtime_gil = in_runtime ? offsets->runtime_gil - offsets->runtime_interpreters_head
+					 : OFFSET_ABSENT;
+	layout->interp_gil =
+		offsets->interp_gil < OFFSET_ABSENT ? offsets->interp_gil : OFFSET_ABSENT;
+}
+
 int offsets__layout(const struct offsets *offsets, struct layout *layout)
 {
 	bool has_bytes = offsets->unicode_ascii_size == OFFSET_ABSENT;
@@ -196,6 +207,7 @@ int offsets__layout(const struct offsets *offsets, struct layout *layout)
 	};
 	if (!take_fields(offsets, layout))
 		return -EINVAL;
+	set_gil(offsets, layout);
 	layout->code_bytes = code_bytes(offsets, layout);
 	set_code_identity(layout);
 	return layout->code_identity_bytes <= CODE_IDENTITY_BYTES ? 0 : -EINVAL;

@@ -36,4 +36,8 @@
 /* The system call that a task's registers are of; negative: there is none. */
 #define SYSTEM_CALL(registers) ((registers)->syscallno)
 
+/* futex(), and where a system call's first argument is among the registers that are copied. */
+#define FUTEX	       98
+#define FIRST_ARGUMENT 0
+
 #endif

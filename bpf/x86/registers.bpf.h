@@ -50,4 +50,8 @@
 /* The system call that a task's registers are of; negative: there is none. */
 #define SYSTEM_CALL(registers) ((__s64)(registers)->orig_ax)
 
+/* futex(), and where a system call's first argument is among the registers that are copied. */
+#define FUTEX	       202
+#define FIRST_ARGUMENT 5
+
 #endif

@@ -96,6 +96,29 @@ def test_each_wait_has_its_place_and_reason(record, any_python):
     assert sum(value for _, value in stacks(path)) == event["value"]
 
 
+SPIN = ("""import threading
+def spin_here():
+    while True: sum(range(1000))
+thread = threading.Thread(target=spin_here)
+thread.daemon = True
+thread.start()
+print('ready', flush=True)
+spin_here()
+""")
+
+
+def test_the_gil_is_told_from_other_locks(profile, any_python, target, tmp_path):
+    program = target.start([*any_python.command, "-c", SPIN])
+    path = tmp_path / "waits.folded"
+    run = profile.start("-p", program.pid, "--off-cpu", "-o", path, files=False)
+    wait_for(lambda: is_confined(run))
+    before = threads_of(program.pid)
+    wait_for(lambda: all(count > before[thread] + 20 for thread, count in threads_of(program.pid).items()))
+    run.interrupt().finish()
+    assert run.status == 0, run.stderr
+    assert waits(path)["spin_here", "[waiting for the GIL]"] > 0
+
+
 def test_kernel_and_native_frames(record):
     """They stand between Python's and the reason; the tracing of the switch is not among them."""
     path, _ = record("folded", *OFF_CPU, "-n", "-k")

@@ -124,6 +124,26 @@ static void reasons_are_apart(void **state)
 	assert_int_equal(all().count, 3);
 }
 
+/* A futex in the GIL, whose address the interpreter has, and one right behind it. */
+static void the_gil_is_told_from_other_locks(void **state)
+{
+	uint64_t interpreter = image__interp(&image), gil = interpreter + 0x10000;
+
+	(void)state;
+	memcpy((void *)(interpreter + image.layout.interp_gil), &gil, sizeof(gil));
+	kernel.task_registers.orig_ax = 202;
+	kernel.task_registers.di = gil + 0x70;
+	wait_on(0, SLEEPS, STEP_NS, 0);
+	kernel.task_registers.di = gil + 256;
+	wait_on(0, SLEEPS, STEP_NS, 0);
+	kernel.task_registers.di = gil - 8;
+	wait_on(0, SLEEPS, STEP_NS, 0);
+	assert_int_equal(kernel.definition_count, 2);
+	assert_int_equal(kernel.definitions[0]->wait, WAIT_GIL);
+	assert_int_equal(kernel.definitions[1]->wait, WAIT_SYSTEM_CALL + 202);
+	assert_int_equal(all().count, 3);
+}
+
 /* One that is switched out more often than it may be walked keeps all of its time. */
 static void what_is_not_walked_keeps_its_time(void **state)
 {
@@ -187,6 +207,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(time_goes_to_the_stack_that_waited),
 		TEST(reasons_are_apart),
+		TEST(the_gil_is_told_from_other_locks),
 		TEST(what_is_not_walked_keeps_its_time),
 		TEST(the_time_of_a_thread_that_ended_is_no_ones),
 		TEST(the_dead_leave_room),
