@@ -44,10 +44,13 @@ OWN_NAMES = {"bpf_user_rnd_u32": "as bpf_get_prandom_u32", "bpf_get_stack_pe": "
 MAP_TYPES = {"array", "array_of_maps", "hash", "ringbuf"}
 
 HELPERS = "/usr/include/bpf/bpf_helper_defs.h"
-CALL = re.compile(r"call ([^#\s]+)(?:#(\S+))?")
-# A call's opcode; whose it is: 0 a helper's, 1 another function's of the program, 2 a kernel
-# function's; and its number.
-RAW_CALL = re.compile(r"\t85 ([0-9a-f])0 00 00 ((?:[0-9a-f]{2}\s){4})")
+CALL = re.compile(r"\(85\) call ([^#\s]+)(?:#(\S+))?")
+# A function's name, the name that a call is of, or a call: its opcode; whose it is: 0 a helper's, 1 another
+# function's of the program, 2 a kernel function's; and its number.
+RAW = re.compile(r"^[0-9a-f]+ <(?!LBB)(\w+)>:$|R_BPF_64_32\s+(\S+)$|\t85 ([0-9a-f])0 00 00 ((?:[0-9a-f]{2}\s){4})",
+                 re.MULTILINE)
+# What runs upon perf events.
+SAMPLES = ("sample", "sample_1", "sample_2", "sample_3")
 
 
 def run(*command):
@@ -92,11 +95,21 @@ def test_programs_for_any_kernel(binary, require):
         names = {int(number): name for name, number in
                  re.findall(r"\(\*(?:const )?(bpf_\w+)\)\(.*?\) = \(void \*\) ?(\d+);",
                             file.read(), re.DOTALL)}
-    code = run(require("llvm-objdump"), "-d", "--section=perf_event", "--section=.text",
+    code = run(require("llvm-objdump"), "-d", "-r", "--section=perf_event", "--section=.text",
                os.path.join(os.path.dirname(binary), "pybpfprof.bpf.o"))
-    called = set()
-    for kind, number in RAW_CALL.findall(code):
-        assert kind in "01", "a kernel function is called"
-        if kind == "0":
-            called.add(names[int.from_bytes(bytes.fromhex(number), "little")])
-    assert called == SAFE.keys()
+    helpers, callees, function = collections.defaultdict(set), collections.defaultdict(set), None
+    for begun, callee, kind, number in RAW.findall(code):
+        assert kind in ("", "0", "1"), "a kernel function is called"
+        function = begun or function
+        if callee:
+            callees[function].add(callee)
+        elif kind == "0":
+            helpers[function].add(names[int.from_bytes(bytes.fromhex(number), "little")])
+    reached, left = set(), set(SAMPLES)
+    while left:
+        one = left.pop()
+        assert one in helpers or one in callees, one
+        reached.add(one)
+        left |= callees[one] - reached
+    assert len(reached) > 10
+    assert {name for one in reached for name in helpers[one]} == SAFE.keys()
