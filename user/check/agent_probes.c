@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
+#include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -219,6 +220,23 @@ static enum verdict try_pods(struct check *check)
 	return verdict;
 }
 
+/* Whether libcurl starts a thread to resolve the host of URL. */
+static bool takes_a_thread(const char *url)
+{
+	unsigned char address[sizeof(struct in6_addr)];
+	CURLU *parts = curl_url();
+	char *host = NULL;
+	bool takes = false;
+
+	if (!curl_url_set(parts, CURLUPART_URL, url, 0) &&
+	    !curl_url_get(parts, CURLUPART_HOST, &host, 0))
+		takes = *host != '[' && strcmp(host, "localhost") != 0 &&
+			inet_pton(AF_INET, host, address) != 1;
+	curl_free(host);
+	curl_url_cleanup(parts);
+	return takes;
+}
+
 unsigned int agent_probes__company(const struct options *agent)
 {
 	struct api_server server;
@@ -227,12 +245,13 @@ unsigned int agent_probes__company(const struct options *agent)
 	/* The program after --. */
 	if (!agent)
 		return 1;
-	/* The processes that push and that watch pods have a supervisor each.  libcurl may start a
-	 * thread for each host, to resolve its name. */
-	company = agent->pushed.count ? 2 + agent->pushed.count : 0;
+	/* The processes that push and that watch pods have a supervisor each. */
+	company = agent->pushed.count ? 2 : 0;
+	for (size_t i = 0; i < agent->pushed.count; i++)
+		company += takes_a_thread(agent->pushed.list[i].url.request);
 	api_server__find(agent->kubernetes, agent->credentials, &server);
 	if (server.url)
-		company += 3;
+		company += 2 + takes_a_thread(server.url);
 	api_server__free(&server);
 	return company;
 }
