@@ -89,8 +89,16 @@ static bool is_sampled(const struct recording_plan *plan, const char *name)
 }
 
 /* The format is known. */
-static char *check_events(const struct options *options)
+static char *check_events(struct options *options)
 {
+	if (options->wall && (options->plan.event_count || options->show))
+		return xstrdup(
+			"--wall has CPU time and off-cpu as one: leave out -e, --off-cpu and "
+			"--show");
+	if (options->wall) {
+		recording_plan__sample_wall(&options->plan);
+		return NULL;
+	}
 	if (options->show && !is_sampled(&options->plan, options->show))
 		return xasprintf("--show %s is not sampled: add -e %s", options->show,
 				 options->show);
@@ -341,12 +349,12 @@ static enum exit_status write_stats(const char *path, const char *profile_path,
 	return STATUS_WRITTEN;
 }
 
-/* ONLY: the profile with the shown event alone. */
+/* ONLY: the profile with the shown event alone, or both of --wall as one. */
 static enum exit_status write_outputs(const struct recording *recording, const struct profile *only,
 				      const struct options *options)
 {
 	const struct profile *all = recording__profile(recording);
-	const struct profile *profile = options->show ? only : all;
+	const struct profile *profile = options->show || options->wall ? only : all;
 	pid_t pid = recording__pid(recording);
 	char *path = output_path(options, pid), *stats = stats_path(options, pid);
 	char *title = title_of(profile, options);
@@ -389,7 +397,8 @@ static enum exit_status record(const struct options *options)
 	if (status == STATUS_WRITTEN || status == STATUS_NO_SAMPLE) {
 		const struct profile *profile = recording__profile(recording);
 		int event = options->show ? profile_events__find(profile, options->show) : 0;
-		struct profile *only = profile_events__only(profile, event);
+		struct profile *only = options->wall ? profile_events__joined(profile, "wall")
+						     : profile_events__only(profile, event);
 		enum exit_status written;
 
 		report__profile(only, unasked_kinds(&options->plan),

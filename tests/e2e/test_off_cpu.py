@@ -152,10 +152,21 @@ def test_text_has_seconds(record):
     assert 10 * STEP_NS / 1e9 <= seconds <= ledger["per_event"]["off-cpu"]["value"] / 1e9
 
 
+def test_wall_has_both_as_one(record, any_python):
+    path, ledger = record("folded", "-i", "-r", "999")
+    found = stacks(path)
+    assert sum(value for _, value in found) == sum(event["value"] for event in ledger["per_event"].values())
+    assert set(ledger["per_event"]) == {"cpu-clock", "off-cpu"}
+    assert waits(path)["read_here", "[read]"] > 0
+    on_cpu = sum(value for frames, value in found if not frames[-1].name.startswith("["))
+    assert on_cpu % ledger["per_event"]["cpu-clock"]["period"] == 0
+
+
 @pytest.mark.parametrize("arguments, said", [
     (("-p", os.getpid(), "-e", "off-cpu:2"), "off-cpu has no count: each wait is measured"),
+    (("-p", os.getpid(), "--wall", "-e", "page-faults"), "--wall has CPU time and off-cpu as one"),
     (("agent", "--listen", "127.0.0.1:0", "-e", "off-cpu"), "the agent cannot sample off-cpu"),
-], ids=["count", "agent"])
+], ids=["count", "wall", "agent"])
 def test_what_is_refused(profile, arguments, said):
     run = profile.attempt(*arguments)
     assert run.status == 2 and said in run.stderr

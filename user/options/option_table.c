@@ -297,6 +297,9 @@ static const struct option option_table[] = {
 	{ "off-cpu", 0, NULL,
 	  "the same as -e off-cpu: where threads wait, for what, and for how long", take_off_cpu,
 	  FIELD(plan), .verbs = RECORD },
+	{ "wall", 'i', NULL,
+	  "all time of the threads in one profile, in nanoseconds: on a CPU, and waiting",
+	  take_flag, FIELD(wall), .verbs = RECORD },
 	{ "window", 0, "TIME", "length of one profile", take_window, FIELD(window_s),
 	  .verbs = AGENT, .fallback = "10s" },
 	{ "cpu-budget", 0, "PERCENT",
@@ -418,7 +421,7 @@ static const struct option option_table[] = {
 	{ "help", 'h', NULL, "print this help", take_flag, FIELD(help),
 	  .verbs = RECORD | AGENT | REPORT | CHECK, .flags = OPTION_LOCAL },
 
-	ELSEWHERE("idle", 'i', "waiting threads are not supported yet; only CPU time is sampled"),
+	ELSEWHERE("idle", 0, "use -i, --wall: CPU time and the time that threads wait"),
 	ELSEWHERE("gil", 'g', "filtering by the GIL is not supported yet"),
 	ELSEWHERE("nonblocking", 0, "leave it out: pybpfprof never pauses a process"),
 };

@@ -60,6 +60,7 @@ struct options {
 	/* record, agent */
 	struct recording_plan plan;
 	const char *show; /* this event alone; NULL: all */
+	bool wall;	  /* record: the clock and off-cpu as one event */
 	bool all, subprocesses, threads;
 
 	/* record */

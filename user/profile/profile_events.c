@@ -42,6 +42,39 @@ struct profile *profile_events__only(const struct profile *profile, uint32_t eve
 	return only;
 }
 
+/* Adds what became of the samples of another event. */
+static void add_ledger(struct ledger *sum, const struct ledger *more)
+{
+	sum->events += more->events;
+	sum->lost += more->lost;
+	sum->left_out += more->left_out;
+	for (int i = 0; i < OUTCOME_COUNT; i++)
+		sum->outcomes[i] += more->outcomes[i];
+	for (int i = 0; i < NATIVE_OUTCOME_COUNT; i++)
+		sum->native[i] += more->native[i];
+	sum->resumptions += more->resumptions;
+	sum->unmatched += more->unmatched;
+}
+
+struct profile *profile_events__joined(const struct profile *profile, const char *name)
+{
+	struct profile *joined = xcalloc(1, sizeof(*joined));
+
+	*joined = *profile;
+	/* A value is shown as it is. */
+	joined->events[0].name = name;
+	joined->events[0].period = 1;
+	joined->event_count = 1;
+	for (uint32_t i = 1; i < profile->event_count; i++)
+		add_ledger(&joined->ledgers[0], &profile->ledgers[i]);
+	joined->samples = xcalloc(profile->sample_count + 1, sizeof(*joined->samples));
+	for (size_t i = 0; i < profile->sample_count; i++) {
+		joined->samples[i] = profile->samples[i];
+		joined->samples[i].event = 0;
+	}
+	return joined;
+}
+
 void profile_events__free(struct profile *only)
 {
 	if (only)

@@ -10,6 +10,10 @@
 struct profile *profile_events__only(const struct profile *profile, uint32_t event);
 void profile_events__free(struct profile *only);
 
+/* The same with the samples of all events as one with this NAME, which must outlive it: all events
+ * must have one unit. */
+struct profile *profile_events__joined(const struct profile *profile, const char *name);
+
 /* The ledger of EVENT, with the data of the whole run, which is in the first ledger. */
 struct ledger profile_events__ledger(const struct profile *profile, uint32_t event);
 

@@ -20,6 +20,13 @@ void recording_plan__free(struct recording_plan *plan)
 	free(plan->pids);
 }
 
+void recording_plan__sample_wall(struct recording_plan *plan)
+{
+	plan->events[0] = event__default();
+	free(event__parse("off-cpu", &plan->events[1]));
+	plan->event_count = 2;
+}
+
 struct sampler_scope recording_plan__scope(const struct recording_plan *plan)
 {
 	struct sampler_scope scope = {

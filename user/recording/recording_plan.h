@@ -37,6 +37,9 @@ struct recording_plan {
 void recording_plan__add_pid(struct recording_plan *plan, pid_t pid);
 void recording_plan__free(struct recording_plan *plan);
 
+/* Has CPU time and time off the CPU sampled. */
+void recording_plan__sample_wall(struct recording_plan *plan);
+
 /* The sampler's scope for PLAN.  With ALL_KINDS it includes what may turn out to be impossible. */
 struct sampler_scope recording_plan__scope(const struct recording_plan *plan);
 
