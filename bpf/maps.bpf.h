@@ -161,6 +161,7 @@ struct walk {
 	__u32 has_registers;
 	__s32 system_call; /* if these are the task's */
 	__u32 wait;	   /* enum wait_reason */
+	__u32 busy;	   /* a program that an NMI may interrupt works with it */
 	__u32 slot;	   /* of this CPU, that the stack was counted in */
 	__u64 program_counter;
 	__u64 at_root;	     /* a stack may begin with the last frame */

@@ -41,7 +41,7 @@ char LICENSE[] SEC("license") = "Dual BSD/GPL";
 /* User space increases it to have all stacks defined again. */
 __u32 epoch;
 
-/* What a sample of each event stands for; user space sets it. */
+/* What a sample of each event stands for; user space sets it.  0: as many as the kernel drew. */
 __u64 sample_values[EVENTS_MAX];
 
 /* The bits of a thread's number that are ignored; the upper half is the number of its process.
@@ -218,6 +218,7 @@ static __always_inline int take_sample(struct bpf_perf_event_data *context, __u3
 	struct event_counters *counter;
 	struct target *target;
 	struct walk *walk;
+	__u64 value;
 
 	if (config.compared & 1 << event) {
 		counter = counters_of(cpu, event);
@@ -229,7 +230,14 @@ static __always_inline int take_sample(struct bpf_perf_event_data *context, __u3
 		return 0;
 	counter = counters_of(cpu, event);
 	walk = bpf_map_lookup_elem(&walks, &cpu);
-	if (!counter || !walk || !take_target(walk, target, counter, !event))
+	if (!counter || !walk)
+		return 0;
+	/* In an NMI, with a switch's walk below it. */
+	if (walk->busy) {
+		count_lost(counter);
+		return 0;
+	}
+	if (!take_target(walk, target, counter, !event))
 		return 0;
 	if (passes_over(&walk->target)) {
 		counter->passed++;
@@ -237,8 +245,8 @@ static __always_inline int take_sample(struct bpf_perf_event_data *context, __u3
 	}
 	walk->wait = WAIT_NONE;
 	read_registers(walk, cpu, context);
-	count_sample(walk, target, counter, cpu, event,
-		     sample_values[event] << rate_shift(&walk->target), context,
+	value = sample_values[event] ?: context->sample_period;
+	count_sample(walk, target, counter, cpu, event, value << rate_shift(&walk->target), context,
 		     !IS_USER_CODE(&context->regs));
 	return 0;
 }

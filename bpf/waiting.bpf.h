@@ -7,8 +7,8 @@
  * the slot of that stack, whatever CPU has it.  The thread that is switched in is never read: the
  * memory that is there is still the other one's.
  *
- * Interrupts are off, so that no other program but one in an NMI comes in between; none that
- * samples runs in an NMI beside this one.
+ * Interrupts are off, so that no other program but one in an NMI comes in between: that finds the
+ * scratch busy, and its sample is lost.
  */
 #ifndef WAITING_BPF_H
 #define WAITING_BPF_H
@@ -142,14 +142,16 @@ static __always_inline void begin_wait(void *context, struct task_struct *previo
 		return;
 	}
 	wait->hash = 0;
-	if (!take_target(walk, target, counter, false))
-		return;
-	read_registers(walk, cpu, 0);
-	walk->wait = wait_reason(walk, cpu, runnable);
-	if (!count_sample(walk, target, counter, cpu, event, 0, context, true))
-		return;
-	wait->hash = walk->hash;
-	wait->slot = cpu * STACK_SLOTS + walk->slot;
+	*(volatile __u32 *)&walk->busy = 1;
+	if (take_target(walk, target, counter, false)) {
+		read_registers(walk, cpu, 0);
+		walk->wait = wait_reason(walk, cpu, runnable);
+		if (count_sample(walk, target, counter, cpu, event, 0, context, true)) {
+			wait->hash = walk->hash;
+			wait->slot = cpu * STACK_SLOTS + walk->slot;
+		}
+	}
+	*(volatile __u32 *)&walk->busy = 0;
 }
 
 SEC("tp_btf/sched_switch")

@@ -14,6 +14,7 @@
 #include "base/xalloc.h"
 #include "cmd_agent.h"
 #include "cmd_check.h"
+#include "cmd_events.h"
 #include "cmd_record.h"
 #include "cmd_report.h"
 
@@ -22,10 +23,8 @@ static const struct {
 	const struct verb *verb;
 	enum exit_status (*run)(int count, char **arguments);
 } verbs[] = {
-	{ &verb_record, cmd_record },
-	{ &verb_check, cmd_check },
-	{ &verb_agent, cmd_agent },
-	{ &verb_report, cmd_report },
+	{ &verb_record, cmd_record }, { &verb_check, cmd_check },   { &verb_agent, cmd_agent },
+	{ &verb_report, cmd_report }, { &verb_events, cmd_events },
 };
 
 #define VERB_COUNT (sizeof(verbs) / sizeof(verbs[0]))

@@ -64,6 +64,7 @@ enum {
 /* A perf_event program's context, of which the verifier knows the layout. */
 struct bpf_perf_event_data {
 	bpf_user_pt_regs_t regs;
+	__u64 sample_period;
 };
 
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)

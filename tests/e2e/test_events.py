@@ -95,7 +95,10 @@ def test_speedscope_has_both(record):
 
 
 @pytest.mark.parametrize("arguments, said", [
-    (("-e", "page-fault"), "'page-fault' is no known event: use one of cpu-clock, page-faults,"),
+    (("-e", "page-fault"), "'page-fault' is no known event: pybpfprof events lists them"),
+    (("-e", "page-faults@99"), "page-faults cannot be sampled at a rate: use page-faults:COUNT"),
+    (("-e", "cycles:1000@99"), "use only one of :COUNT and @HZ"),
+    (("-e", "cycles:u"), "modifiers such as :u are not supported"),
     (("-e", "page-faults:0"), "'0' is no count of page-faults"),
     (("-e", "page-faults:1x"), "'1x' is no count of page-faults"),
     (("-e", "cpu-clock:5"), "cpu-clock has no count: it is sampled at the rate of -r"),
@@ -103,7 +106,37 @@ def test_speedscope_has_both(record):
     (("-e", "cpu-clock", "-e", "page-faults", "-f", "folded"),
      "folded shows one event: choose it with --show EVENT, or use -f html or pprof or speedscope"),
     (("--show", "page-faults"), "--show page-faults is not sampled: add -e page-faults"),
-], ids=["unknown", "zero", "garbage", "clock", "twice", "one-event", "not-sampled"])
+], ids=["unknown", "rate", "both", "modifier", "zero", "garbage", "clock", "twice", "one-event", "not-sampled"])
 def test_what_is_refused(profile, arguments, said):
     run = profile.attempt("-p", os.getpid(), *arguments)
     assert run.status == 2 and said in run.stderr
+
+
+def listed(profile):
+    """{event: why it cannot be sampled here, or ""}"""
+    run = profile.attempt("events")
+    assert run.status == 0, run.stderr
+    lines = run.stdout.decode("utf-8").splitlines()
+    assert lines[0].split()[:2] == ["EVENT", "UNIT"]
+    return {line.split()[0]: line.partition("not here: ")[2] for line in lines[1:]}
+
+
+def test_events_are_listed(profile):
+    events = listed(profile)
+    assert {"cpu-clock", "page-faults", "context-switches", "cycles", "LLC-load-misses", "off-cpu"} <= set(events)
+    assert not any(events[name] for name in ("cpu-clock", "page-faults", "off-cpu"))
+
+
+def test_a_counter_is_sampled_or_refused(profile, toucher):  # noqa: F811
+    """As `events` says of this machine."""
+    missing = listed(profile)["instructions"]
+    run = profile.start("-p", toucher.pid, "-e", "instructions", "-f", "folded", "-o", "-", files=False)
+    if missing:
+        run.finish()
+        assert run.status == 4
+        assert "this machine cannot count instructions: pybpfprof events lists what it can" in run.stderr
+    else:
+        run.wait_sampling()
+        touch(toucher, 100)
+        assert run.interrupt().finish().status == 0
+        assert any(frame.name == "spin" for frames, _ in parse_folded(run.stdout.decode("utf-8")) for frame in frames)

@@ -12,6 +12,7 @@
 
 struct bpf_perf_event_data {
 	struct pt_regs regs;
+	__u64 sample_period;
 };
 
 struct thread_struct {

@@ -19,11 +19,19 @@ static void names_are_events(void **state)
 	assert_null(event__parse("page-faults", &event));
 	assert_string_equal(event.name, "page-faults");
 	assert_int_equal(event.period, 100);
-	assert_ptr_equal(event.source, &event_perf);
+	assert_ptr_equal(event.source, &event_software);
 	assert_null(event__parse("page-faults:7", &event));
 	assert_int_equal(event.period, 7);
 	assert_null(event__parse("cpu-clock", &event));
 	assert_ptr_equal(event.source, &event_cpu_clock);
+	assert_null(event__parse("cycles", &event));
+	assert_true(event.source == &event_counter && !event.period && event.hz == 99);
+	assert_null(event__parse("cycles@499", &event));
+	assert_int_equal(event.hz, 499);
+	assert_null(event__parse("LLC-load-misses:1000", &event));
+	assert_true(event.source == &event_cache_counter && event.period == 1000 && !event.hz);
+	assert_null(event__parse("off-cpu", &event));
+	assert_ptr_equal(event.source, &event_off_cpu);
 	event = event__default();
 	assert_true(event.source == &event_cpu_clock && !event.period);
 }
@@ -40,6 +48,15 @@ static void what_is_no_event_is_refused(void **state)
 		"page-faults:0",
 		"page-faults:1:1",
 		"page-faults:99999999999999999999",
+		"page-faults@99",
+		"page-faults:u",
+		"cycles:1000@99",
+		"cycles@99:1000",
+		"cycles@0",
+		"cycles@9999999",
+		"cpu-clock@99",
+		"off-cpu@99",
+		"off-cpu:1",
 	};
 
 	(void)state;

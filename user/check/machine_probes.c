@@ -192,7 +192,7 @@ static enum verdict try_perf_events(struct check *check)
 	fputs("; only cpu-clock is needed", stream);
 	fclose(stream);
 	if (!obstacle.what && failed)
-		obstacle = privileges__events(failed);
+		obstacle = privileges__events(failed, NULL);
 	verdict = judge(check, obstacle, list);
 	free(list);
 	return verdict;

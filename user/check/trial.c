@@ -34,6 +34,7 @@
 #include "recording/privileges.h"
 #include "events/events.h"
 #include "events/periods.h"
+#include "sampling/mappings.h"
 #include "sampling/sampler.h"
 #include "sampling/targets.h"
 #include "system/open_files.h"
@@ -220,7 +221,7 @@ static void sample_child(struct trial *trial)
 	if (!trial->opening)
 		clock.source->close(run);
 	trial->loading = load(trial, &sink, &sampler);
-	trial->mappings = sampler__try_mappings();
+	trial->mappings = mappings__try();
 	if (trial->loading)
 		return;
 	trial->compiled = sampler__is_compiled(sampler);

@@ -45,15 +45,11 @@ struct clock {
 	int64_t looked_ns; /* time since the last look for them */
 };
 
-static bool parse(const char *name, size_t length, struct event *event)
+static const struct event *list(size_t index)
 {
-	*event = (struct event){ .name = "cpu-clock" };
-	return !strncmp(event->name, name, length) && !event->name[length];
-}
+	static const struct event event = { .name = "cpu-clock" };
 
-static const char *list(size_t index)
-{
-	return index ? NULL : "cpu-clock";
+	return index ? NULL : &event;
 }
 
 static void close_all(void *run)
@@ -192,7 +188,6 @@ static void account(void *run, struct ledger *ledger)
 
 const struct event_source event_cpu_clock = {
 	.unit = "nanoseconds",
-	.parse = parse,
 	.list = list,
 	.open = open_all,
 	.attach = cpu_events__attach,

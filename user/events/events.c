@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include <stdio.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -7,60 +7,104 @@
 #include "events/events.h"
 
 #define PERIOD_MAX 1000000000000ULL
+#define RATE_MAX   1000000ULL
 
-const struct event_source *const event_sources[] = { &event_cpu_clock, &event_perf, &event_off_cpu,
-						     NULL };
+const struct event_source *const event_sources[] = { &event_cpu_clock, &event_software,
+						     &event_counter,   &event_cache_counter,
+						     &event_off_cpu,   NULL };
 
-/* All names, separated by commas; the caller frees. */
-static char *known_names(void)
+/* The COUNT bytes at NAME as an event in EVENT; whether there is one. */
+static bool find(const char *name, size_t count, struct event *event)
 {
-	char *names;
-	size_t size;
-	FILE *stream = xopen_memstream(&names, &size);
-	const char *name, *separator = "";
+	const struct event *listed;
 
 	for (size_t i = 0; event_sources[i]; i++) {
-		for (size_t j = 0; (name = event_sources[i]->list(j)); j++) {
-			fprintf(stream, "%s%s", separator, name);
-			separator = ", ";
+		for (size_t j = 0; (listed = event_sources[i]->list(j)); j++) {
+			if (strncmp(listed->name, name, count) != 0 || listed->name[count])
+				continue;
+			*event = *listed;
+			event->source = event_sources[i];
+			return true;
 		}
 	}
-	fclose(stream);
-	return names;
+	return false;
+}
+
+/* TEXT as a number from 1 to MOST; 0: it is none. */
+static uint64_t parse_number(const char *text, uint64_t most)
+{
+	char *end;
+	unsigned long long number = strtoull(text, &end, 10);
+
+	return *text < '0' || *text > '9' || *end || number > most ? 0 : number;
 }
 
 static char *parse_period(const char *text, struct event *event)
 {
-	char *end;
-	unsigned long long period = strtoull(text, &end, 10);
-
-	if (!event->period)
+	if (event->source == &event_cpu_clock)
 		return xasprintf("%s has no count: it is sampled at the rate of -r", event->name);
 	if (event->source->at_switches)
 		return xasprintf("%s has no count: each wait is measured", event->name);
-	if (*text < '0' || *text > '9' || *end || !period || period > PERIOD_MAX)
-		return xasprintf("'%s' is no count of %s: use a number from 1 to %llu", text,
-				 event->name, PERIOD_MAX);
-	event->period = period;
-	return NULL;
+	if (strchr(text, '@'))
+		return xasprintf("%s is sampled by a count or at a rate: use only one of :COUNT "
+				 "and @HZ",
+				 event->name);
+	if (*text && strspn(text, "ukph") == strlen(text))
+		return xasprintf("modifiers such as :%s are not supported: all code of the targets "
+				 "is sampled, and -k adds the kernel's frames",
+				 text);
+	event->hz = 0;
+	event->period = parse_number(text, PERIOD_MAX);
+	return event->period ? NULL
+			     : xasprintf("'%s' is no count of %s: use a number from 1 to %llu",
+					 text, event->name, PERIOD_MAX);
+}
+
+static char *parse_rate(const char *text, struct event *event)
+{
+	if (event->source == &event_cpu_clock)
+		return xasprintf("%s has the rate of -r", event->name);
+	if (!event->source->takes_rate)
+		return xasprintf("%s cannot be sampled at a rate: use %s%s", event->name,
+				 event->name, event->source->at_switches ? "" : ":COUNT");
+	if (strchr(text, ':'))
+		return xasprintf("%s is sampled by a count or at a rate: use only one of :COUNT "
+				 "and @HZ",
+				 event->name);
+	event->hz = parse_number(text, RATE_MAX);
+	return event->hz ? NULL
+			 : xasprintf("'%s' is no rate of %s: use a number from 1 to %llu", text,
+				     event->name, RATE_MAX);
 }
 
 char *event__parse(const char *text, struct event *event)
 {
-	const char *colon = strchr(text, ':');
-	size_t length = colon ? (size_t)(colon - text) : strlen(text);
-	char *names, *wrong;
+	size_t length = strcspn(text, ":@");
 
-	for (size_t i = 0; event_sources[i]; i++) {
-		if (!event_sources[i]->parse(text, length, event))
-			continue;
-		event->source = event_sources[i];
-		return colon ? parse_period(colon + 1, event) : NULL;
-	}
-	names = known_names();
-	wrong = xasprintf("'%s' is no known event: use one of %s", text, names);
-	free(names);
-	return wrong;
+	if (!find(text, length, event))
+		return xasprintf("'%s' is no known event: pybpfprof events lists them", text);
+	if (!text[length])
+		return NULL;
+	return text[length] == ':' ? parse_period(text + length + 1, event)
+				   : parse_rate(text + length + 1, event);
+}
+
+int event__try(const struct event *event)
+{
+	void *run;
+	int error = event->source->open(event, (struct event_rate){ 1, HUGE_VAL }, &run);
+
+	if (!error)
+		event->source->close(run);
+	return error;
+}
+
+const char *events__impossible(const struct event *events, uint32_t count)
+{
+	for (uint32_t i = 0; i < count; i++)
+		if (events[i].source != &event_cpu_clock && event__try(&events[i]))
+			return events[i].name;
+	return NULL;
 }
 
 struct event event__default(void)
@@ -77,6 +121,8 @@ void events__name(const struct event *events, uint32_t count, struct profile *pr
 	for (uint32_t i = 0; i < count; i++) {
 		profile->events[i].name = events[i].name;
 		profile->events[i].unit = events[i].source->unit;
-		profile->events[i].period = events[i].period;
+		/* A rate's samples have their values, which are shown as they are. */
+		profile->events[i].period =
+			events[i].source == &event_cpu_clock ? 0 : events[i].period ?: 1;
 	}
 }

@@ -19,7 +19,8 @@ struct event {
 	const struct event_source *source;
 	const char *name; /* the source's: "page-faults" */
 	uint64_t config;  /* for the source */
-	uint64_t period;  /* events that a sample stands for; 0: the recording's rate decides */
+	uint64_t period;  /* events that a sample stands for; 0: a rate decides */
+	uint64_t hz;	  /* that rate; 0: a period, or the recording's rate decides */
 };
 
 /* HZ samples per second, and never more than LIMIT_HZ (HUGE_VAL: not known). */
@@ -36,11 +37,9 @@ struct interruptions {
 struct event_source {
 	const char *unit; /* of a sample's value */
 	bool at_switches; /* its program runs at thread switches, not on a perf event */
-	/* Whether the COUNT bytes at NAME are an event of this source.  If so, fills EVENT except
-	 * for its source. */
-	bool (*parse)(const char *name, size_t count, struct event *event);
-	/* The name of the source's event INDEX, from 0; NULL: there is none. */
-	const char *(*list)(size_t index);
+	bool takes_rate;  /* its events may have a rate of their own */
+	/* The source's event INDEX, from 0, as it is by default; NULL: there is none. */
+	const struct event *(*list)(size_t index);
 	/* Opens EVENT on each online CPU, without starting it.  0 with *RUN for close, or -errno of
 	 * perf_event_open. */
 	int (*open)(const struct event *event, struct event_rate rate, void **run);
@@ -62,14 +61,22 @@ struct event_source {
 };
 
 extern const struct event_source event_cpu_clock;
-extern const struct event_source event_perf;
+extern const struct event_source event_software, event_counter, event_cache_counter;
 extern const struct event_source event_off_cpu;
 
 /* All sources; NULL ends. */
 extern const struct event_source *const event_sources[];
 
-/* Fills EVENT from TEXT: "NAME", or "NAME:COUNT" for samples that stand for COUNT events.  NULL, or
- * an error message that the caller frees. */
+/* Whether this machine can sample EVENT: 0, or -errno. */
+int event__try(const struct event *event);
+
+/* The name of the first of the COUNT EVENTS that this machine cannot sample, if that is not the CPU
+ * clock; NULL: there is none. */
+const char *events__impossible(const struct event *events, uint32_t count);
+
+/* Fills EVENT from TEXT: "NAME", "NAME:COUNT" for samples that stand for COUNT events, or "NAME@HZ"
+ * for HZ samples per second, if its source takes a rate.  NULL, or an error message that the caller
+ * frees. */
 char *event__parse(const char *text, struct event *event);
 
 /* The CPU clock, which is sampled if no event is chosen. */

@@ -14,23 +14,15 @@
 #include "base/xalloc.h"
 #include "events/events.h"
 
-#define NAME "off-cpu"
-
 struct off_cpu_run {
 	struct bpf_link *link; /* NULL: not attached */
 };
 
-static bool parse(const char *name, size_t length, struct event *event)
+static const struct event *list(size_t index)
 {
-	if (length != sizeof(NAME) - 1 || memcmp(name, NAME, length) != 0)
-		return false;
-	*event = (struct event){ .name = NAME, .period = 1 };
-	return true;
-}
+	static const struct event event = { .name = "off-cpu", .period = 1 };
 
-static const char *list(size_t index)
-{
-	return index ? NULL : NAME;
+	return index ? NULL : &event;
 }
 
 static int open_run(const struct event *event, struct event_rate rate, void **run)
@@ -66,7 +58,6 @@ static void close_run(void *run)
 const struct event_source event_off_cpu = {
 	.unit = "nanoseconds",
 	.at_switches = true,
-	.parse = parse,
 	.list = list,
 	.open = open_run,
 	.attach = attach,

@@ -239,6 +239,7 @@ static char *take_relabel(const struct option *option, void *field, const char *
 #define AGENT  VERB_AGENT
 #define REPORT VERB_REPORT
 #define CHECK  VERB_CHECK
+#define EVENTS VERB_EVENTS
 
 #define FIELD(name) offsetof(struct options, name)
 /* An option of other profilers. */
@@ -290,9 +291,10 @@ static const struct option option_table[] = {
 	{ "rate", 'r', "HZ", "samples per second of CPU time", take_rate, FIELD(plan.rate_hz),
 	  .verbs = RECORD | AGENT, .fallback = TEXT(RATE_HZ_DEFAULT), .agent_fallback = "19" },
 	{ "event", 'e', "EVENT",
-	  "sample this event, each sample standing for COUNT with EVENT:COUNT: cpu-clock (the "
-	  "default), page-faults, minor-faults, major-faults, context-switches, migrations or "
-	  "off-cpu; several with -e each",
+	  "sample this event: cpu-clock (the default), page-faults, cycles, off-cpu and others "
+	  "that "
+	  "`pybpfprof events` lists; several with -e each. EVENT:COUNT: a sample for COUNT events; "
+	  "EVENT@HZ: that rate",
 	  take_event, FIELD(plan), .verbs = RECORD | AGENT, .flags = OPTION_LIST | OPTION_FIXED },
 	{ "off-cpu", 0, NULL,
 	  "the same as -e off-cpu: where threads wait, for what, and for how long", take_off_cpu,
@@ -419,7 +421,7 @@ static const struct option option_table[] = {
 	  .verbs = RECORD | AGENT | CHECK, .constant = LOG_DEBUG },
 	{ "version", 0, NULL, "print the version", take_flag, FIELD(version), .verbs = RECORD },
 	{ "help", 'h', NULL, "print this help", take_flag, FIELD(help),
-	  .verbs = RECORD | AGENT | REPORT | CHECK, .flags = OPTION_LOCAL },
+	  .verbs = RECORD | AGENT | REPORT | CHECK | EVENTS, .flags = OPTION_LOCAL },
 
 	ELSEWHERE("idle", 0, "use -i, --wall: CPU time and the time that threads wait"),
 	ELSEWHERE("gil", 'g', "filtering by the GIL is not supported yet"),

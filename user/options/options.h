@@ -32,7 +32,13 @@
 struct options;
 
 struct verb {
-	enum { VERB_RECORD = 1, VERB_AGENT = 2, VERB_REPORT = 4, VERB_CHECK = 8 } bit;
+	enum {
+		VERB_RECORD = 1,
+		VERB_AGENT = 2,
+		VERB_REPORT = 4,
+		VERB_CHECK = 8,
+		VERB_EVENTS = 16
+	} bit;
 	const char *name;
 	const char *usage, *tail; /* --help before and after the options */
 	/* Checks combinations of values, and sets what follows from several; also called with

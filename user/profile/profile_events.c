@@ -90,6 +90,13 @@ int profile_events__find(const struct profile *profile, const char *name)
 	return -1;
 }
 
+void profile_events__set_rate(struct profile *profile, double rate_hz)
+{
+	profile->rate_hz = rate_hz;
+	for (uint32_t i = 0; i < profile->event_count; i++)
+		profile->ledgers[i].rate_hz = profile->events[i].period ? 0 : rate_hz;
+}
+
 char *profile_events__type(const struct profile_event *event)
 {
 	char *type = xstrdup(event->period ? event->name : "cpu");

@@ -344,7 +344,7 @@ struct obstacle privileges__load(int error, bool native)
 	}
 }
 
-struct obstacle privileges__events(int error)
+struct obstacle privileges__events(int error, const char *event)
 {
 	switch (-error) {
 	case EPERM:
@@ -356,6 +356,10 @@ struct obstacle privileges__events(int error)
 	case ENOENT:
 	case ENOSYS:
 	case EOPNOTSUPP:
+		if (event)
+			return obstacle(xasprintf("this machine cannot count %s", event),
+					"pybpfprof events lists what it can; a virtual machine may "
+					"hide the processor's counters");
 		return obstacle(xstrdup("this kernel has no CPU clock event"),
 				"use a kernel with CONFIG_PERF_EVENTS=y, and no sandbox that hides "
 				"the event, as gVisor does");

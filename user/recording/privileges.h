@@ -48,9 +48,10 @@ struct obstacle privileges__thread(void);
 bool privileges__needs(const struct capability *capability, bool other_users);
 
 /* Why the kernel refused, with ERROR (-errno): to load the BPF program, which is for NATIVE frames
- * or not; to open perf events; to open a signalfd. */
+ * or not; to open perf events, EVENT's if that is not the clock (NULL: it is); to open a
+ * signalfd. */
 struct obstacle privileges__load(int error, bool native);
-struct obstacle privileges__events(int error);
+struct obstacle privileges__events(int error, const char *event);
 struct obstacle privileges__signals(int error);
 
 /* Whether the kernel is MAJOR.MINOR or newer; true if its version is unknown. */

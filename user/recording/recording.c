@@ -13,6 +13,7 @@
 #include "base/xalloc.h"
 #include "naming/counts.h"
 #include "naming/symbolizer.h"
+#include "profile/profile_events.h"
 #include "recording/news.h"
 #include "recording/privileges.h"
 #include "recording/rate.h"
@@ -205,26 +206,20 @@ pid_t recording__pid(const struct recording *recording)
 	return watch__first_pid(recording->watch);
 }
 
-/* Notes that the clock is sampled at RATE_HZ from now on. */
-static void note_rate(struct recording *recording, double rate_hz)
-{
-	struct profile *profile = recording->profile;
-
-	profile->rate_hz = rate_hz;
-	for (uint32_t i = 0; i < profile->event_count; i++)
-		profile->ledgers[i].rate_hz = profile->events[i].period ? 0 : rate_hz;
-}
-
 static enum exit_status start_events(struct recording *recording)
 {
 	double rate = rate__choose(recording->plan->rate_hz, &recording->limit_hz);
+	const struct sampler_scope *scope = &recording->scope;
 	int error;
 
 	recording->wanted_hz = rate;
-	note_rate(recording, rate);
+	profile_events__set_rate(recording->profile, rate);
 	error = sampler__start(recording->sampler,
 			       (struct event_rate){ rate, recording->limit_hz });
-	return error ? obstacle__say(privileges__events(error)) : STATUS_WRITTEN;
+	if (!error)
+		return STATUS_WRITTEN;
+	return obstacle__say(
+		privileges__events(error, events__impossible(scope->events, scope->event_count)));
 }
 
 static void note_start(struct recording *recording)
@@ -487,7 +482,7 @@ static void cut(struct recording *recording, int64_t now)
 	hand_over(recording, retired ?: profile, ledgers);
 	if (!retired)
 		profile__clear_samples(profile);
-	note_rate(recording, recording->wanted_hz);
+	profile_events__set_rate(profile, recording->wanted_hz);
 	while (recording->cut_ns <= now)
 		recording->cut_ns += recording->windows->length_ns;
 }

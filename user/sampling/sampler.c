@@ -24,9 +24,6 @@
 /* A draining takes little longer than this, unless it is the last one. */
 #define DRAIN_NS (100 * 1000 * 1000LL)
 
-/* The kernel reports mappings to perf in this function (bpf/processes.bpf.h). */
-#define MAPPING_FUNCTION "perf_event_mmap"
-
 struct sampler {
 	struct pybpfprof_bpf *bpf;
 	struct ring_buffer *ring, *heralds; /* heralds: NULL where MAPPINGS is */
@@ -137,8 +134,10 @@ int64_t sampler__tick(struct sampler *sampler)
 static void set_values(struct sampler *sampler, double rate_hz)
 {
 	for (uint32_t i = 0; i < sampler->event_count; i++)
-		sampler->bpf->bss->sample_values[i] =
-			sampler->events[i].period ?: ledger__period_ns(rate_hz);
+		sampler->bpf->bss->sample_values[i] = sampler->events[i].hz ? 0
+						      : sampler->events[i].period
+							      ? sampler->events[i].period
+							      : ledger__period_ns(rate_hz);
 }
 
 int64_t sampler__set_rate(struct sampler *sampler, struct event_rate rate)
@@ -394,24 +393,6 @@ static int load(struct sampler *sampler, const struct sampler_scope *scope, bool
 	return error ? error : pybpfprof_bpf__load(bpf);
 }
 
-int sampler__try_mappings(void)
-{
-	struct bpf_prog_load_opts options = { .sz = sizeof(options),
-					      .expected_attach_type = BPF_TRACE_FENTRY };
-	const struct bpf_insn nothing[] = { { .code = BPF_ALU64 | BPF_MOV | BPF_K },
-					    { .code = BPF_JMP | BPF_EXIT } };
-	int id = libbpf_find_vmlinux_btf_id(MAPPING_FUNCTION, BPF_TRACE_FENTRY), fd;
-
-	if (id < 0)
-		return id;
-	options.attach_btf_id = id;
-	fd = bpf_prog_load(BPF_PROG_TYPE_TRACING, NULL, "GPL", nothing, 2, &options);
-	if (fd < 0)
-		return -errno;
-	close(fd);
-	return 0;
-}
-
 static int map_counters(struct sampler *sampler)
 {
 	sampler->buckets = map_read_only(sampler->bpf->maps.stacks);
@@ -433,7 +414,7 @@ int sampler__open(const struct sampler_sink *sink, const struct sampler_scope *s
 	sampler->cpus = cpus;
 	sampler->event_count = scope->event_count;
 	memcpy(sampler->events, scope->events, sizeof(sampler->events));
-	error = load(sampler, scope, scope->following != FOLLOW_NONE && !sampler__try_mappings());
+	error = load(sampler, scope, scope->following != FOLLOW_NONE && !mappings__try());
 	if (!error)
 		error = map_counters(sampler);
 	if (!error) {

@@ -60,10 +60,6 @@ struct unwinder_maps sampler__unwinder_maps(const struct sampler *sampler);
 /* Begins to follow processes.  0 or the -errno of the kernel's refusal. */
 int sampler__follow(struct sampler *sampler);
 
-/* Whether the kernel loads a program that would see the mappings of processes: 0 or -errno.  It is
- * not attached, because to detach it takes seconds. */
-int sampler__try_mappings(void);
-
 /* Whether mappings are reported, by BPF or perf; otherwise user space has to look for them. */
 bool sampler__sees_mappings(const struct sampler *sampler);
 

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/xalloc.h"
+#include "cmd_events.h"
+#include "events/events.h"
+
+const struct verb verb_events = {
+	.bit = VERB_EVENTS,
+	.name = "events",
+	.usage = "Lists the events that -e can sample on this machine, what a sample stands for\n"
+		 "without COUNT or HZ, and why others cannot be sampled.\n"
+		 "\n"
+		 "Usage: pybpfprof events\n"
+		 "\n",
+	.tail = "Exit status: 0 the list was printed; 1 failure; 2 wrong usage.\n",
+};
+
+/* What a sample of EVENT stands for, by default; the caller frees. */
+static char *default_text(const struct event *event)
+{
+	if (event->source == &event_cpu_clock)
+		return xstrdup("the rate of -r");
+	if (event->source->at_switches)
+		return xstrdup("each wait");
+	if (event->hz)
+		return xasprintf("%" PRIu64 " Hz", event->hz);
+	return event->period == 1 ? xstrdup("each event")
+				  : xasprintf("%" PRIu64 " events", event->period);
+}
+
+static void print_event(const struct event *event)
+{
+	char *text = default_text(event);
+	int error = event__try(event);
+
+	if (!error)
+		printf("%-24s %-12s %s\n", event->name, event->source->unit, text);
+	else if (error == -ENOENT || error == -EOPNOTSUPP)
+		printf("%-24s %-12s %-15s not here: the machine has no such counter\n", event->name,
+		       event->source->unit, text);
+	else
+		printf("%-24s %-12s %-15s not here: %s\n", event->name, event->source->unit, text,
+		       strerror(-error));
+	free(text);
+}
+
+static void print_events(void)
+{
+	const struct event *listed;
+
+	printf("%-24s %-12s %s\n", "EVENT", "UNIT", "A SAMPLE IS");
+	for (size_t i = 0; event_sources[i]; i++) {
+		for (size_t j = 0; (listed = event_sources[i]->list(j)); j++) {
+			struct event event = *listed;
+
+			event.source = event_sources[i];
+			print_event(&event);
+		}
+	}
+}
+
+enum exit_status cmd_events(int count, char **arguments)
+{
+	struct options options;
+	enum exit_status status = options__parse(&verb_events, count, arguments, &options);
+
+	if (!status && options.help)
+		options__print_help(&verb_events);
+	else if (!status)
+		print_events();
+	options__free(&options);
+	return status;
+}
