@@ -355,6 +355,7 @@ enum wait_reason {
 	WAIT_FAULT,
 	WAIT_KERNEL,
 	WAIT_GIL,
+	WAIT_STOPPED,
 	WAIT_SYSTEM_CALL = 16,
 };
 

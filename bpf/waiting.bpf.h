@@ -13,7 +13,12 @@
 #ifndef WAITING_BPF_H
 #define WAITING_BPF_H
 
-#define TASK_DEAD 0x80
+/* Bits of a task's state. */
+#define TASK_STOPPED 0xc /* or traced */
+#define TASK_DEAD    0x80
+
+/* Keeps what is before it from being moved behind it, and the other way round. */
+#define BARRIER() asm volatile("" ::: "memory")
 
 /* What a task waits for, or how it ended; 0: it can run. */
 static __always_inline long task_state(struct task_struct *task)
@@ -27,7 +32,7 @@ static __always_inline long task_state(struct task_struct *task)
 static __always_inline void add_time(const struct wait *wait, __u64 time)
 {
 	__u32 index = wait->slot / SLOTS_PER_BUCKET, at = wait->slot % SLOTS_PER_BUCKET;
-	struct bucket *bucket = wait->hash ? bpf_map_lookup_elem(&stacks, &index) : 0;
+	struct bucket *bucket = bpf_map_lookup_elem(&stacks, &index);
 	struct event_counters *counter;
 
 	if (bucket && bucket->slots[at].hash == wait->hash) {
@@ -96,10 +101,12 @@ __noinline int waits_for_gil(__u32 cpu)
 	return walk->registers[FIRST_ARGUMENT] - gil < GIL_BYTES;
 }
 
-static __always_inline __u32 wait_reason(const struct walk *walk, __u32 cpu, bool runnable)
+static __always_inline __u32 wait_reason(const struct walk *walk, __u32 cpu, long state)
 {
-	if (runnable)
+	if (!state)
 		return WAIT_RUNNABLE;
+	if (state & TASK_STOPPED)
+		return WAIT_STOPPED;
 	if (!walk->has_registers)
 		return WAIT_KERNEL;
 	if (walk->system_call < 0)
@@ -121,9 +128,9 @@ static __always_inline bool may_walk(struct wait *wait, __u64 now)
 	return !wait->hash || wait->walks++ < WALKS_A_PERIOD_MAX;
 }
 
-/* The current thread PREVIOUS, of TARGET, is switched out. */
+/* The current thread PREVIOUS, of TARGET, is switched out in STATE; 0: it can run. */
 static __always_inline void begin_wait(void *context, struct task_struct *previous,
-				       struct target *target, bool runnable, __u64 now)
+				       struct target *target, long state, __u64 now)
 {
 	__u32 cpu = bpf_get_smp_processor_id(), event = config.off_cpu, tid = previous->pid;
 	struct event_counters *counter = counters_of(cpu, event);
@@ -136,22 +143,25 @@ static __always_inline void begin_wait(void *context, struct task_struct *previo
 		count_lost(counter);
 		return;
 	}
-	wait->since = now;
 	if (!may_walk(wait, now)) {
+		wait->since = now;
 		counter->passed++;
 		return;
 	}
 	wait->hash = 0;
-	*(volatile __u32 *)&walk->busy = 1;
+	walk->busy = 1;
+	BARRIER();
 	if (take_target(walk, target, counter, false)) {
 		read_registers(walk, cpu, 0);
-		walk->wait = wait_reason(walk, cpu, runnable);
+		walk->wait = wait_reason(walk, cpu, state);
 		if (count_sample(walk, target, counter, cpu, event, 0, context, true)) {
+			wait->since = now;
 			wait->hash = walk->hash;
 			wait->slot = cpu * STACK_SLOTS + walk->slot;
 		}
 	}
-	*(volatile __u32 *)&walk->busy = 0;
+	BARRIER();
+	walk->busy = 0;
 }
 
 SEC("tp_btf/sched_switch")
@@ -166,14 +176,15 @@ int off_cpu(__u64 *context)
 
 	if (next->pid)
 		end_wait(next->pid, next->start_time, now);
-	target = bpf_map_lookup_elem(&targets, &tgid);
-	if (!target)
-		return 0;
 	state = task_state(previous);
-	if (state & TASK_DEAD)
+	/* First: the target of a process is gone before its last thread is. */
+	if (state & TASK_DEAD) {
 		bpf_map_delete_elem(&waits, &tid);
-	else
-		begin_wait(context, previous, target, context[0] || !state, now);
+		return 0;
+	}
+	target = bpf_map_lookup_elem(&targets, &tgid);
+	if (target && target->state < TARGET_OTHER)
+		begin_wait(context, previous, target, context[0] ? 0 : state, now);
 	return 0;
 }
 

@@ -156,6 +156,7 @@ const struct verb verb_record = {
 		"       pybpfprof check [--json]                   check whether it works here\n"
 		"       pybpfprof agent [OPTION...]                profile continuously\n"
 		"       pybpfprof report --store DIR [OPTION...]   show what the agent stored\n"
+		"       pybpfprof events                           list what -e can sample\n"
 		"\n"
 		"For the options of check, agent and report: pybpfprof check --help, and so on.\n",
 	.tail = "Examples:\n"

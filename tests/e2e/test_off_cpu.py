@@ -13,7 +13,8 @@ from conftest import parse_folded, wait_for
 
 STEP_NS = 10 * 10 ** 6
 OFF_CPU = ("-e", "off-cpu")
-FUTEX = {"202", "98"}  # the number of futex() on x86-64 and aarch64
+# clock_nanosleep, pselect6, select: on x86-64, then on aarch64.
+SLEEPS = {"230", "270", "23", "115", "72"}
 LOOPS = 5  # threads of waits.py that wait again and again, beside the main one
 
 
@@ -26,10 +27,10 @@ def threads_of(pid):
     return found
 
 
-def is_in_call(pid, thread):
-    """Whether it is in a system call, but does not wait for a lock, as for the GIL."""
+def sleeps(pid, thread):
+    """Whether it is in a system call that sleeps."""
     with open("/proc/%d/task/%d/syscall" % (pid, thread), encoding="ascii") as file:
-        return file.read().split()[0] not in FUTEX | {"running"}
+        return file.read().split()[0] in SLEEPS
 
 
 def is_confined(run):
@@ -54,8 +55,8 @@ def record(profile, any_python, target, tmp_path):
         def has_waited():
             now = threads_of(program.pid)
             new = set(now) - set(before)
-            return (len(new) == 1 and is_in_call(program.pid, *new) and
-                    sum(now[thread] > before[thread] + 20 for thread in before) >= LOOPS)
+            return (len(new) == 1 and sleeps(program.pid, *new) and
+                    sum(now[thread] > before[thread] + 60 for thread in before) >= LOOPS)
         wait_for(has_waited)
         run.interrupt().finish()
         assert run.status == 0, run.stderr
@@ -88,7 +89,7 @@ def test_each_wait_has_its_place_and_reason(record, any_python):
                  ("sleep_long", sleep)):
         assert found[wait] > 0, (wait, found)
     # Of its own accord each of these sleeps is at least one step long.
-    assert found["sleep_here", sleep] >= 10 * STEP_NS
+    assert found["sleep_here", sleep] >= 2 * STEP_NS
     event = ledger["per_event"]["off-cpu"]
     assert event["unit"] == "nanoseconds"
     assert event["events"] == event["samples"] + event["lost"]
@@ -122,8 +123,8 @@ def test_the_gil_is_told_from_other_locks(profile, any_python, target, tmp_path)
 def test_kernel_and_native_frames(record):
     """They stand between Python's and the reason; the tracing of the switch is not among them."""
     path, _ = record("folded", *OFF_CPU, "-n", "-k")
-    reads = [[frame.name for frame in frames] for frames, _ in stacks(path)
-             if frames[-1].name == "[read]" and any(frame.name == "read_here" for frame in frames)]
+    reads = [[frame.name for frame in frames] for frames, _ in stacks(path) if frames[-1].name == "[read]"]
+    reads = [names for names in reads if "read_here" in names and any(name.endswith("_[k]") for name in names)]
     assert reads
     for names in reads:
         python = names.index("read_here")
@@ -149,7 +150,7 @@ def test_text_has_seconds(record):
         text = file.read()
     assert re.search(r"self +total +seconds +function", text)
     seconds = float(re.search(r" ([\d.]+)  sleep_here ", text)[1])
-    assert 10 * STEP_NS / 1e9 <= seconds <= ledger["per_event"]["off-cpu"]["value"] / 1e9
+    assert 2 * STEP_NS / 1e9 <= seconds <= ledger["per_event"]["off-cpu"]["value"] / 1e9
 
 
 def test_wall_has_both_as_one(record, any_python):

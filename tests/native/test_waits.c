@@ -188,6 +188,30 @@ static void the_dead_leave_room(void **state)
 	is_about(all().value, 3 * STEP_NS);
 }
 
+/* BPF forgets a process before its last thread is switched out for good. */
+static void the_dead_leave_room_after_their_process(void **state)
+{
+	(void)state;
+	for (int i = 0; i < KERNEL_WAITS + 1; i++) {
+		kernel.tid++;
+		wait_on(0, SLEEPS, STEP_NS, 0);
+		kernel.tgid = 0;
+		kernel__switch(&idle, DEAD, false);
+		kernel.tgid = TGID;
+	}
+	assert_int_equal(all().count, KERNEL_WAITS + 1);
+}
+
+static void what_is_stopped_says_so(void **state)
+{
+	(void)state;
+	kernel.task_registers.orig_ax = -1;
+	wait_on(0, 4, STEP_NS, 0);
+	wait_on(0, 8, STEP_NS, 0);
+	assert_int_equal(kernel.definition_count, 1);
+	assert_int_equal(kernel.definitions[0]->wait, WAIT_STOPPED);
+}
+
 /* Without room a wait is lost, and counted. */
 static void a_wait_without_room_is_lost(void **state)
 {
@@ -211,6 +235,8 @@ int main(void)
 		TEST(what_is_not_walked_keeps_its_time),
 		TEST(the_time_of_a_thread_that_ended_is_no_ones),
 		TEST(the_dead_leave_room),
+		TEST(the_dead_leave_room_after_their_process),
+		TEST(what_is_stopped_says_so),
 		TEST(a_wait_without_room_is_lost),
 	};
 

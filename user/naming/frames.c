@@ -24,6 +24,9 @@
 /* Such memory in a process with CPython's JIT, if the eval loop may have called it. */
 #define JIT_TEXT "[JIT]"
 
+/* The kernel's function that switches threads, perhaps with a suffix of its compiler's. */
+#define SCHEDULER "__schedule"
+
 /* Memory that was not mapped when the mappings were last read. */
 #define UNKNOWN_TEXT "[unknown code]"
 
@@ -263,22 +266,21 @@ static uint32_t python_below(const struct definition *definition, const struct f
 	return below < definition->depth ? below : definition->depth;
 }
 
-/* The first frame that is shown: above it, a switch has those of the program that walked the stack.
- */
+/* The first frame that is shown.  At a switch those above it are of the program that walks the
+ * stack, and of what called that. */
 static uint32_t first_kernel(const struct process_symbols *process,
 			     const struct definition *definition, const struct frame *frames)
 {
-	uint32_t first = 0;
-
 	for (uint32_t i = 0; i < definition->kernel_depth && definition->wait; i++) {
 		char *name = kernel_symbols__name(process->shared->options->kernel,
 						  frames[i].address - frames[i].detail);
+		bool found = strncmp(name, SCHEDULER, sizeof(SCHEDULER) - 1) == 0;
 
-		if (strstr(name, "bpf_") || strstr(name, "__traceiter_"))
-			first = i + 1;
 		free(name);
+		if (found)
+			return i;
 	}
-	return first < definition->kernel_depth ? first : 0;
+	return 0;
 }
 
 uint32_t frames__locate(struct process_symbols *process, const struct definition *definition,

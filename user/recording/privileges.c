@@ -363,17 +363,21 @@ struct obstacle privileges__events(int error, const char *event)
 		return obstacle(xstrdup("this kernel has no CPU clock event"),
 				"use a kernel with CONFIG_PERF_EVENTS=y, and no sandbox that hides "
 				"the event, as gVisor does");
+	case EINVAL:
+		if (event)
+			return obstacle(xasprintf("the kernel refuses this rate of %s", event),
+					"use a lower one; kernel.perf_event_max_sample_rate is "
+					"the limit");
+		break;
 	case EMFILE:
 	case ENFILE:
 		return obstacle(xasprintf("no room for perf events (%s)", strerror(-error)),
 				"raise ulimit -n: each CPU needs one open file");
 	case ENOMEM:
 		return short_of_memory("perf events");
-	default:
-		return follower(
-			xasprintf("perf events could not be started (%s)", strerror(-error)),
-			"please report it with the kernel's version");
 	}
+	return follower(xasprintf("perf events could not be started (%s)", strerror(-error)),
+			"please report it with the kernel's version");
 }
 
 struct obstacle privileges__signals(int error)

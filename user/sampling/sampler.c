@@ -39,7 +39,9 @@ struct sampler {
 	const volatile struct cpu_counters *counters; /* [cpus], the kernel's */
 	bool running;
 	int64_t drain_end_ns;
-	size_t taken; /* records, by the last draining */
+	uint64_t end_ns;    /* of sampling */
+	uint64_t unmatched; /* the time of waits at the end whose stack has no slot any more */
+	size_t taken;	    /* records, by the last draining */
 };
 
 /* Stops after a while, although there are more records: a target can make stacks faster than they
@@ -92,13 +94,19 @@ void sampler__harvest(struct sampler *sampler)
 void sampler__end_waits(struct sampler *sampler)
 {
 	int map = bpf_map__fd(sampler->bpf->maps.waits);
-	uint64_t now = now_ns();
 	struct wait wait;
 	uint32_t thread;
 
-	for (void *before = NULL; !bpf_map_get_next_key(map, before, &thread); before = &thread)
-		if (!bpf_map_lookup_elem(map, &thread, &wait) && wait.since && now > wait.since)
-			slots__add(sampler->slots, wait.slot, wait.hash, now - wait.since);
+	for (void *before = NULL; !bpf_map_get_next_key(map, before, &thread); before = &thread) {
+		uint64_t time;
+
+		if (bpf_map_lookup_elem(map, &thread, &wait) || !wait.since ||
+		    wait.since > sampler->end_ns)
+			continue;
+		time = sampler->end_ns - wait.since;
+		if (!slots__add(sampler->slots, wait.slot, wait.hash, time))
+			sampler->unmatched += time;
+	}
 }
 
 static uint64_t interruptions_of_cpu(void *context, uint32_t cpu)
@@ -223,6 +231,8 @@ void sampler__account(const struct sampler *sampler, uint32_t event, struct ledg
 			       offsetof(struct event_counters, native) + i * sizeof(uint64_t));
 	ledger->resumptions = sum_of(sampler, event, offsetof(struct event_counters, resumptions));
 	ledger->unmatched = sum_of(sampler, event, offsetof(struct event_counters, unmatched));
+	if (source->at_switches)
+		ledger->unmatched += sampler->unmatched;
 }
 
 uint64_t sampler__untold(const struct sampler *sampler)
@@ -586,6 +596,7 @@ void sampler__stop(struct sampler *sampler)
 {
 	for (uint32_t i = 0; i < sampler->event_count; i++)
 		sampler->events[i].source->detach(sampler->runs[i]);
+	sampler->end_ns = now_ns();
 	sampler->running = false;
 }
 

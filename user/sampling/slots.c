@@ -139,13 +139,18 @@ static void harvest_slot(struct slots *slots, struct owner *owner, const volatil
 		give(slots, owner, amount, owner->hash);
 }
 
-void slots__add(struct slots *slots, size_t index, uint64_t hash, uint64_t value)
+bool slots__add(struct slots *slots, size_t index, uint64_t hash, uint64_t value)
 {
-	const struct owner *owner = &slots->owners[index];
+	const struct owner *owner;
 
-	if (index < (size_t)slots->cpus * STACK_SLOTS && hash && owner->hash == hash)
-		slots->sink.count(slots->sink.context, owner->name, SLOT_EVENT(hash),
-				  (struct amount){ 0, value }, owner->outcome, owner->old);
+	if (index >= (size_t)slots->cpus * STACK_SLOTS)
+		return false;
+	owner = &slots->owners[index];
+	if (!hash || owner->hash != hash)
+		return false;
+	slots->sink.count(slots->sink.context, owner->name, SLOT_EVENT(hash),
+			  (struct amount){ 0, value }, owner->outcome, owner->old);
+	return true;
 }
 
 void slots__harvest(struct slots *slots)

@@ -48,8 +48,9 @@ void slots__take(struct slots *slots, const void *record, size_t size);
 /* Hands the sink what was counted since the last time under stacks that have a definition. */
 void slots__harvest(struct slots *slots);
 
-/* Adds VALUE to the stack with HASH in the slot INDEX of all CPUs', unless another one has it. */
-void slots__add(struct slots *slots, size_t index, uint64_t hash, uint64_t value);
+/* Adds VALUE to the stack with HASH in the slot INDEX of all CPUs'.  False: another stack has it.
+ */
+bool slots__add(struct slots *slots, size_t index, uint64_t hash, uint64_t value);
 
 /* Samples of EVENT whose stack is not defined: the ring buffer was full each time. */
 uint64_t slots__undefined(const struct slots *slots, uint32_t event);

@@ -17,7 +17,7 @@ bool stored_event__parse(const char *text, struct event *event)
 		return text;
 	wrong = event__parse(text, event);
 	free(wrong);
-	return !wrong && event->source != &event_cpu_clock;
+	return !wrong && event->period;
 }
 
 char *stored_event__text(const struct profile_event *event)
