@@ -355,9 +355,11 @@ static void wait_for_news(struct recording *recording)
 
 static void show_progress(struct recording *recording, int64_t now)
 {
+	struct ledger ledgers[EVENTS_MAX];
+
+	recording__account(recording, ledgers);
 	report__progress((double)(now - recording->start_ns) / NS_PER_S,
-			 recording->plan->duration_s, sampler__events(recording->sampler),
-			 sampler__lost(recording->sampler));
+			 recording->plan->duration_s, ledgers, recording->profile->event_count);
 	recording->progress_ns = now + PROGRESS_NS;
 }
 

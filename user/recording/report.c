@@ -22,15 +22,20 @@ bool report__shows_progress(void)
 	return log__level() >= LOG_INFO && isatty(STDERR_FILENO);
 }
 
-void report__progress(double elapsed_s, double duration_s, uint64_t events, uint64_t lost)
+void report__progress(double elapsed_s, double duration_s, const struct ledger *ledgers,
+		      uint32_t count)
 {
 	char line[160], end[32] = "";
+	uint64_t samples = 0, lost = 0;
 
+	for (uint32_t i = 0; i < count; i++) {
+		samples += ledger__samples(&ledgers[i]);
+		lost += ledgers[i].lost;
+	}
 	if (duration_s > 0)
 		snprintf(end, sizeof(end), " of %g", duration_s);
 	snprintf(line, sizeof(line), "%.1f%s s, %" PRIu64 " samples (%.0f/s), %" PRIu64 " lost%s",
-		 elapsed_s, end, events - lost,
-		 elapsed_s > 0 ? (double)(events - lost) / elapsed_s : 0, lost,
+		 elapsed_s, end, samples, elapsed_s > 0 ? (double)samples / elapsed_s : 0, lost,
 		 duration_s > 0 ? "" : "; Ctrl-C stops and writes the profile");
 	log__progress(line);
 }

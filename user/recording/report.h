@@ -10,9 +10,10 @@
 /* Whether progress is shown: on a terminal, without -q. */
 bool report__shows_progress(void);
 
-/* Prints a line in place of the last one: EVENTS and LOST so far, after ELAPSED_S of DURATION_S
- * seconds (0: no end). */
-void report__progress(double elapsed_s, double duration_s, uint64_t events, uint64_t lost);
+/* Shows one line in place of the last one: the samples of the COUNT events that LEDGERS has so far,
+ * after ELAPSED of DURATION seconds (0: no end). */
+void report__progress(double elapsed_s, double duration_s, const struct ledger *ledgers,
+		      uint32_t count);
 
 /* Prints the ten hottest functions, without HIDDEN kinds of frames (profile__totals), and the
  * ledger.  FILTERED: a filter chose the processes. */

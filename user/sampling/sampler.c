@@ -141,11 +141,12 @@ int64_t sampler__tick(struct sampler *sampler)
 /* Tells BPF what a sample of each event stands for. */
 static void set_values(struct sampler *sampler, double rate_hz)
 {
-	for (uint32_t i = 0; i < sampler->event_count; i++)
-		sampler->bpf->bss->sample_values[i] = sampler->events[i].hz ? 0
-						      : sampler->events[i].period
-							      ? sampler->events[i].period
-							      : ledger__period_ns(rate_hz);
+	for (uint32_t i = 0; i < sampler->event_count; i++) {
+		const struct event *event = &sampler->events[i];
+		uint64_t period = event->period ?: ledger__period_ns(rate_hz);
+
+		sampler->bpf->bss->sample_values[i] = event->hz ? 0 : period;
+	}
 }
 
 int64_t sampler__set_rate(struct sampler *sampler, struct event_rate rate)
@@ -174,26 +175,6 @@ static uint64_t sum(const struct sampler *sampler, size_t offset)
 static uint64_t sum_of(const struct sampler *sampler, uint32_t event, size_t offset)
 {
 	return sum(sampler, offsetof(struct cpu_counters, of[event]) + offset);
-}
-
-/* The same for all events. */
-static uint64_t sum_of_all(const struct sampler *sampler, size_t offset)
-{
-	uint64_t count = 0;
-
-	for (uint32_t i = 0; i < sampler->event_count; i++)
-		count += sum_of(sampler, i, offset);
-	return count;
-}
-
-uint64_t sampler__events(const struct sampler *sampler)
-{
-	return sum_of_all(sampler, offsetof(struct event_counters, events));
-}
-
-uint64_t sampler__lost(const struct sampler *sampler)
-{
-	return sum_of_all(sampler, offsetof(struct event_counters, lost));
 }
 
 uint64_t sampler__outcomes(const struct sampler *sampler, uint32_t event, enum outcome outcome)

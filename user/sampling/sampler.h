@@ -121,8 +121,4 @@ void sampler__account(const struct sampler *sampler, uint32_t event, struct ledg
 uint64_t sampler__untold(const struct sampler *sampler);
 uint64_t sampler__crowded(const struct sampler *sampler);
 
-/* Events of all kinds so far, and how many of them were lost for lack of a slot. */
-uint64_t sampler__events(const struct sampler *sampler);
-uint64_t sampler__lost(const struct sampler *sampler);
-
 #endif
