@@ -15,6 +15,7 @@ from agents import end, named, own
 from conftest import ROOT, wait_for
 from test_agent_http import site  # noqa: F401 (fixture)
 from test_push import summary, summed
+from touching import LINE, PAGES, touch, toucher  # noqa: F401 (a fixture)
 
 sys.path.insert(0, os.path.join(ROOT, "tests", "backends"))
 import build_backends  # noqa: E402
@@ -100,6 +101,39 @@ def test_all_is_there(name, kind, types, rate, window_s, load, server, site, rep
     assert len(stored(report, "many")) > (5000 if rate == 9999 else 20)
     for of_type in types:
         wait_for(lambda: is_same(backend, report, of_type, rate), of_type)
+
+
+@pytest.mark.parametrize("name", ["pyroscope", "parca"])
+def test_two_events_are_there(name, server, site, report, store, toucher):  # noqa: F811
+    """Each with its own values: page faults as the store has them on their line, and the clock's nanoseconds."""
+    backend = server(name)
+    url = backend.url(name)
+    pages = site("-e", "cpu-clock", "-e", "page-faults:1", "-r", "199", "--window", "1s", "--push", url)
+
+    def of(event):
+        try:
+            rows = report("--show", event, "--full-filenames", "--label", "service_name=toucher.py")
+        except AssertionError:
+            return {}
+        return {frames: count for (_, frames), count in summed(rows).items()}
+
+    def faults():
+        return sum(count for frames, count in of("page-faults").items() if frames[-1].endswith("toucher.py:%d)" % LINE))
+
+    wait_for(lambda: (touch(toucher, 1), faults())[1])
+    before = faults()
+    touch(toucher, 50)
+    wait_for(lambda: faults() >= before + 50 * PAGES)
+    toucher.kill()
+    toucher.wait()
+    count = len(store.windows())
+    wait_for(lambda: len(store.windows()) > count + 2)
+    run = end(pages.run)
+    assert run.status == 0, run.stderr + backend.said()
+    clock = {frames: count * round(1e9 / 199) for frames, count in of("cpu-clock").items()}
+    assert clock and faults() >= 50 * PAGES
+    wait_for(lambda: backend.stacks("toucher.py", "page_faults:count") == of("page-faults"))
+    wait_for(lambda: backend.stacks("toucher.py", "cpu:nanoseconds") == clock)
 
 
 def labels_more(count):
