@@ -258,7 +258,7 @@ enum following {
 	FOLLOW_ALL,	 /* and every process that maps a file with a Python */
 };
 
-/* How a code object is told from another one that had its address before. */
+/* What tells a code object from an earlier one at the same address. */
 enum identification {
 	IDENTIFIED_NOT, /* not at all */
 	/* by its own fields: the addresses of its names and line table, its first line and, from

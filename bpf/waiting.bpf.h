@@ -116,7 +116,7 @@ static __always_inline __u32 wait_reason(const struct walk *walk, __u32 cpu, lon
 	return WAIT_SYSTEM_CALL + walk->system_call;
 }
 
-/* Whether the thread of WAIT was walked less often of late than it may be. */
+/* Whether the thread of WAIT may be walked once more in this period. */
 static __always_inline bool may_walk(struct wait *wait, __u64 now)
 {
 	__u64 period = now / WALK_PERIOD_NS;

@@ -9,9 +9,8 @@
 #define PERIOD_MAX 1000000000000ULL
 #define RATE_MAX   1000000ULL
 
-const struct event_source *const event_sources[] = { &event_cpu_clock, &event_software,
-						     &event_counter,   &event_cache_counter,
-						     &event_off_cpu,   NULL };
+const struct event_source *const event_sources[] = { &event_cpu_clock, &event_perf, &event_off_cpu,
+						     NULL };
 
 /* The COUNT bytes at NAME as an event in EVENT; whether there is one. */
 static bool find(const char *name, size_t count, struct event *event)
@@ -64,7 +63,7 @@ static char *parse_rate(const char *text, struct event *event)
 {
 	if (event->source == &event_cpu_clock)
 		return xasprintf("%s has the rate of -r", event->name);
-	if (!event->source->takes_rate)
+	if (!event->hz)
 		return xasprintf("%s cannot be sampled at a rate: use %s%s", event->name,
 				 event->name, event->source->at_switches ? "" : ":COUNT");
 	if (strchr(text, ':'))

@@ -18,9 +18,10 @@ struct event_source;
 struct event {
 	const struct event_source *source;
 	const char *name; /* the source's: "page-faults" */
-	uint64_t config;  /* for the source */
+	uint32_t type;	  /* for the source, as is ... */
+	uint64_t config;  /* ... this */
 	uint64_t period;  /* events that a sample stands for; 0: a rate decides */
-	uint64_t hz;	  /* that rate; 0: a period, or the recording's rate decides */
+	uint64_t hz;	  /* that rate; 0 by default: it takes none of its own */
 };
 
 /* HZ samples per second, and never more than LIMIT_HZ (HUGE_VAL: not known). */
@@ -37,7 +38,6 @@ struct interruptions {
 struct event_source {
 	const char *unit; /* of a sample's value */
 	bool at_switches; /* its program runs at thread switches, not on a perf event */
-	bool takes_rate;  /* its events may have a rate of their own */
 	/* The source's event INDEX, from 0, as it is by default; NULL: there is none. */
 	const struct event *(*list)(size_t index);
 	/* Opens EVENT on each online CPU, without starting it.  0 with *RUN for close, or -errno of
@@ -61,7 +61,7 @@ struct event_source {
 };
 
 extern const struct event_source event_cpu_clock;
-extern const struct event_source event_software, event_counter, event_cache_counter;
+extern const struct event_source event_perf;
 extern const struct event_source event_off_cpu;
 
 /* All sources; NULL ends. */

@@ -20,71 +20,52 @@
 
 struct perf_run {
 	struct cpu_events cpus; /* first, for cpu_events__attach */
-	uint64_t period;
+	uint64_t period; /* of a software event; 0: what the kernel counted is not compared */
 };
 
-/* How perf_event_open(2) numbers the events of caches. */
-#define CACHE(cache, operation, result)                                          \
-	(PERF_COUNT_HW_CACHE_##cache | PERF_COUNT_HW_CACHE_OP_##operation << 8 | \
-	 PERF_COUNT_HW_CACHE_RESULT_##result << 16)
+/* Rows of the table: an event of the kernel with its period, a counter of the processor, and one of
+ * a cache. */
+#define SOFTWARE(id, every) \
+	.type = PERF_TYPE_SOFTWARE, .config = PERF_COUNT_SW_##id, .period = (every)
+#define COUNTER(id) .type = PERF_TYPE_HARDWARE, .config = PERF_COUNT_HW_##id, .hz = COUNTER_HZ
+#define CACHE(cache, operation, result)                                                   \
+	.type = PERF_TYPE_HW_CACHE, .hz = COUNTER_HZ,                                     \
+	.config = PERF_COUNT_HW_CACHE_##cache | PERF_COUNT_HW_CACHE_OP_##operation << 8 | \
+		  PERF_COUNT_HW_CACHE_RESULT_##result << 16
 
-static const struct event software[] = {
-	{ .name = "page-faults", .config = PERF_COUNT_SW_PAGE_FAULTS, .period = 100 },
-	{ .name = "minor-faults", .config = PERF_COUNT_SW_PAGE_FAULTS_MIN, .period = 100 },
-	{ .name = "major-faults", .config = PERF_COUNT_SW_PAGE_FAULTS_MAJ, .period = 1 },
-	{ .name = "context-switches", .config = PERF_COUNT_SW_CONTEXT_SWITCHES, .period = 1 },
-	{ .name = "migrations", .config = PERF_COUNT_SW_CPU_MIGRATIONS, .period = 1 },
+static const struct event known[] = {
+	{ .name = "page-faults", SOFTWARE(PAGE_FAULTS, 100) },
+	{ .name = "minor-faults", SOFTWARE(PAGE_FAULTS_MIN, 100) },
+	{ .name = "major-faults", SOFTWARE(PAGE_FAULTS_MAJ, 1) },
+	{ .name = "context-switches", SOFTWARE(CONTEXT_SWITCHES, 1) },
+	{ .name = "migrations", SOFTWARE(CPU_MIGRATIONS, 1) },
+	{ .name = "cycles", COUNTER(CPU_CYCLES) },
+	{ .name = "instructions", COUNTER(INSTRUCTIONS) },
+	{ .name = "cache-references", COUNTER(CACHE_REFERENCES) },
+	{ .name = "cache-misses", COUNTER(CACHE_MISSES) },
+	{ .name = "branch-instructions", COUNTER(BRANCH_INSTRUCTIONS) },
+	{ .name = "branch-misses", COUNTER(BRANCH_MISSES) },
+	{ .name = "bus-cycles", COUNTER(BUS_CYCLES) },
+	{ .name = "ref-cycles", COUNTER(REF_CPU_CYCLES) },
+	{ .name = "stalled-cycles-frontend", COUNTER(STALLED_CYCLES_FRONTEND) },
+	{ .name = "stalled-cycles-backend", COUNTER(STALLED_CYCLES_BACKEND) },
+	{ .name = "L1-dcache-loads", CACHE(L1D, READ, ACCESS) },
+	{ .name = "L1-dcache-load-misses", CACHE(L1D, READ, MISS) },
+	{ .name = "LLC-loads", CACHE(LL, READ, ACCESS) },
+	{ .name = "LLC-load-misses", CACHE(LL, READ, MISS) },
+	{ .name = "dTLB-load-misses", CACHE(DTLB, READ, MISS) },
+	{ .name = "iTLB-load-misses", CACHE(ITLB, READ, MISS) },
 };
 
-static const struct event counters[] = {
-	{ .name = "cycles", .config = PERF_COUNT_HW_CPU_CYCLES, .hz = COUNTER_HZ },
-	{ .name = "instructions", .config = PERF_COUNT_HW_INSTRUCTIONS, .hz = COUNTER_HZ },
-	{ .name = "cache-references", .config = PERF_COUNT_HW_CACHE_REFERENCES, .hz = COUNTER_HZ },
-	{ .name = "cache-misses", .config = PERF_COUNT_HW_CACHE_MISSES, .hz = COUNTER_HZ },
-	{ .name = "branch-instructions",
-	  .config = PERF_COUNT_HW_BRANCH_INSTRUCTIONS,
-	  .hz = COUNTER_HZ },
-	{ .name = "branch-misses", .config = PERF_COUNT_HW_BRANCH_MISSES, .hz = COUNTER_HZ },
-	{ .name = "bus-cycles", .config = PERF_COUNT_HW_BUS_CYCLES, .hz = COUNTER_HZ },
-	{ .name = "ref-cycles", .config = PERF_COUNT_HW_REF_CPU_CYCLES, .hz = COUNTER_HZ },
-	{ .name = "stalled-cycles-frontend",
-	  .config = PERF_COUNT_HW_STALLED_CYCLES_FRONTEND,
-	  .hz = COUNTER_HZ },
-	{ .name = "stalled-cycles-backend",
-	  .config = PERF_COUNT_HW_STALLED_CYCLES_BACKEND,
-	  .hz = COUNTER_HZ },
-};
-
-static const struct event cache_counters[] = {
-	{ .name = "L1-dcache-loads", .config = CACHE(L1D, READ, ACCESS), .hz = COUNTER_HZ },
-	{ .name = "L1-dcache-load-misses", .config = CACHE(L1D, READ, MISS), .hz = COUNTER_HZ },
-	{ .name = "LLC-loads", .config = CACHE(LL, READ, ACCESS), .hz = COUNTER_HZ },
-	{ .name = "LLC-load-misses", .config = CACHE(LL, READ, MISS), .hz = COUNTER_HZ },
-	{ .name = "dTLB-load-misses", .config = CACHE(DTLB, READ, MISS), .hz = COUNTER_HZ },
-	{ .name = "iTLB-load-misses", .config = CACHE(ITLB, READ, MISS), .hz = COUNTER_HZ },
-};
-
-#define COUNT(events) (sizeof(events) / sizeof((events)[0]))
-
-static const struct event *list_software(size_t index)
+static const struct event *list(size_t index)
 {
-	return index < COUNT(software) ? &software[index] : NULL;
+	return index < sizeof(known) / sizeof(known[0]) ? &known[index] : NULL;
 }
 
-static const struct event *list_counters(size_t index)
-{
-	return index < COUNT(counters) ? &counters[index] : NULL;
-}
-
-static const struct event *list_cache_counters(size_t index)
-{
-	return index < COUNT(cache_counters) ? &cache_counters[index] : NULL;
-}
-
-static int open_all(const struct event *event, uint32_t type, void **run)
+static int open_all(const struct event *event, struct event_rate rate, void **run)
 {
 	struct perf_event_attr attributes = {
-		.type = type,
+		.type = event->type,
 		.size = sizeof(attributes),
 		.config = event->config,
 		.sample_period = event->period,
@@ -94,35 +75,19 @@ static int open_all(const struct event *event, uint32_t type, void **run)
 	struct perf_run *opened = xcalloc(1, sizeof(*opened));
 	int error;
 
+	(void)rate;
 	if (event->hz) {
 		attributes.freq = 1;
 		attributes.sample_freq = event->hz;
 	}
 	error = cpu_events__open(&opened->cpus, &attributes, NULL, NULL);
-	opened->period = event->period;
+	if (event->type == PERF_TYPE_SOFTWARE)
+		opened->period = event->period;
 	if (error)
 		free(opened);
 	else
 		*run = opened;
 	return error;
-}
-
-static int open_software(const struct event *event, struct event_rate rate, void **run)
-{
-	(void)rate;
-	return open_all(event, PERF_TYPE_SOFTWARE, run);
-}
-
-static int open_counter(const struct event *event, struct event_rate rate, void **run)
-{
-	(void)rate;
-	return open_all(event, PERF_TYPE_HARDWARE, run);
-}
-
-static int open_cache_counter(const struct event *event, struct event_rate rate, void **run)
-{
-	(void)rate;
-	return open_all(event, PERF_TYPE_HW_CACHE, run);
 }
 
 static void close_all(void *run)
@@ -136,7 +101,7 @@ static uint64_t expected(void *run)
 	const struct perf_run *opened = run;
 	uint64_t periods = 0;
 
-	for (size_t i = 0; i < opened->cpus.count; i++) {
+	for (size_t i = 0; i < opened->cpus.count && opened->period; i++) {
 		uint64_t count = 0;
 
 		if (read(opened->cpus.events[i].fd, &count, sizeof(count)) == sizeof(count))
@@ -145,32 +110,12 @@ static uint64_t expected(void *run)
 	return periods;
 }
 
-const struct event_source event_software = {
+const struct event_source event_perf = {
 	.unit = "count",
-	.list = list_software,
-	.open = open_software,
+	.list = list,
+	.open = open_all,
 	.attach = cpu_events__attach,
 	.detach = cpu_events__detach,
 	.close = close_all,
 	.expected = expected,
-};
-
-const struct event_source event_counter = {
-	.unit = "count",
-	.takes_rate = true,
-	.list = list_counters,
-	.open = open_counter,
-	.attach = cpu_events__attach,
-	.detach = cpu_events__detach,
-	.close = close_all,
-};
-
-const struct event_source event_cache_counter = {
-	.unit = "count",
-	.takes_rate = true,
-	.list = list_cache_counters,
-	.open = open_cache_counter,
-	.attach = cpu_events__attach,
-	.detach = cpu_events__detach,
-	.close = close_all,
 };

@@ -369,7 +369,7 @@ static int load(struct sampler *sampler, const struct sampler_scope *scope, bool
 	bpf->rodata->config.native = scope->native;
 	bpf->rodata->config.native_all = scope->native_all;
 	for (uint32_t i = 0; i < scope->event_count; i++) {
-		if (scope->events[i].source->expected)
+		if (scope->events[i].source->expected && !scope->events[i].hz)
 			bpf->rodata->config.compared |= 1 << i;
 		if (scope->events[i].source->at_switches)
 			bpf->rodata->config.off_cpu = i;

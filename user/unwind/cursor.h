@@ -20,7 +20,7 @@ struct cursor {
 #define POINTER_PCREL  0x10
 #define POINTER_ABSENT 0xff
 
-/* Reads SIZE bytes, the first of which has ADDRESS in the file. */
+/* Reads SIZE bytes.  ADDRESS is the first byte's in the file. */
 struct cursor cursor__new(const uint8_t *bytes, size_t size, uint64_t address);
 
 /* A number of WIDTH bytes, 8 at most. */
