@@ -5,7 +5,8 @@
  * A thread is walked when it is switched out: it is the current one then, and its memory is there.
  * That counts a sample of no time.  When it is switched in again, the time in between is added to
  * the slot of that stack, whatever CPU has it.  The thread that is switched in is never read: the
- * memory that is there is still the other one's.
+ * memory that is there is still the other one's.  At the end of a window user space has the time so
+ * far of the waits that go on added, and they begin anew.
  *
  * Interrupts are off, so that no other program but one in an NMI comes in between: that finds the
  * scratch busy, and its sample is lost.
@@ -28,7 +29,11 @@ static __always_inline long task_state(struct task_struct *task)
 	return BPF_CORE_READ((struct task_struct___before_5_14 *)task, state);
 }
 
-/* Adds the time of a WAIT that is over to its stack. */
+/* User space sets it before it runs count_wait: waits that began before this are counted up to
+ * then. */
+__u64 waits_until;
+
+/* Adds TIME to the stack of WAIT. */
 static __always_inline void add_time(const struct wait *wait, __u64 time)
 {
 	__u32 index = wait->slot / SLOTS_PER_BUCKET, at = wait->slot % SLOTS_PER_BUCKET;
@@ -41,7 +46,7 @@ static __always_inline void add_time(const struct wait *wait, __u64 time)
 	}
 	counter = counters_of(bpf_get_smp_processor_id(), config.off_cpu);
 	if (counter)
-		counter->unmatched += time;
+		__sync_fetch_and_add(&counter->unmatched, time);
 }
 
 /* The thread TID, which began at START_TIME, is switched in.  Global functions, as the next: what
@@ -49,12 +54,33 @@ static __always_inline void add_time(const struct wait *wait, __u64 time)
 __noinline int end_wait(__u32 tid, __u64 start_time, __u64 now)
 {
 	struct wait *wait = bpf_map_lookup_elem(&waits, &tid);
+	__u64 since;
 
 	if (!wait || !wait->since)
 		return 0;
-	if (wait->start_time == start_time)
-		add_time(wait, now - wait->since);
+	since = wait->since;
 	wait->since = 0;
+	/* Not where user space has counted the wait for a moment longer already. */
+	if (wait->start_time == start_time && since < now)
+		add_time(wait, now - since);
+	return 0;
+}
+
+/* User space runs it for each thread.  A wait that ends at this very moment may be counted
+ * twice. */
+SEC("iter/bpf_map_elem")
+int count_wait(struct bpf_iter__bpf_map_elem *context)
+{
+	struct wait *wait = context->value;
+	__u64 since;
+
+	if (!wait)
+		return 0;
+	since = wait->since;
+	if (!since || since >= waits_until)
+		return 0;
+	wait->since = waits_until;
+	add_time(wait, waits_until - since);
 	return 0;
 }
 

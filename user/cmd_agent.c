@@ -7,17 +7,25 @@
 
 #define NS_PER_S 1000000000LL
 
+static char *add_off_cpu(struct recording_plan *plan)
+{
+	struct event clock = event__default(), off_cpu = event__named("off-cpu");
+
+	if (!plan->event_count)
+		recording_plan__add_event(plan, &clock);
+	return recording_plan__add_event(plan, &off_cpu)
+		       ? NULL
+		       : xasprintf("off-cpu is one event more than the %d that are possible",
+				   EVENTS_MAX);
+}
+
 static char *check(struct options *options)
 {
 	char *wrong = push_destinations__check_window(&options->pushed,
 						      (int64_t)(options->window_s * NS_PER_S));
 
-	for (uint32_t i = 0; i < options->plan.event_count && !wrong; i++)
-		if (options->plan.events[i].source->at_switches)
-			wrong = xasprintf("the agent cannot sample %s: record it with "
-					  "pybpfprof -a -e %s",
-					  options->plan.events[i].name,
-					  options->plan.events[i].name);
+	if (options->off_cpu && !wrong)
+		wrong = add_off_cpu(&options->plan);
 	options->plan.following = FOLLOW_ALL;
 	/* Without --with-thread no label distinguishes threads. */
 	options->plan.threads = options->threads ? THREADS_ALL : THREADS_MERGED;

@@ -91,14 +91,20 @@ static bool is_sampled(const struct recording_plan *plan, const char *name)
 /* The format is known. */
 static char *check_events(struct options *options)
 {
-	if (options->wall && (options->plan.event_count || options->show))
+	struct event off_cpu = event__named("off-cpu");
+
+	if (options->wall && (options->off_cpu || options->plan.event_count || options->show))
 		return xstrdup(
 			"--wall has CPU time and off-cpu as one: leave out -e, --off-cpu and "
 			"--show");
 	if (options->wall) {
-		recording_plan__sample_wall(&options->plan);
+		options->plan.events[options->plan.event_count++] = event__default();
+		options->plan.events[options->plan.event_count++] = off_cpu;
 		return NULL;
 	}
+	if (options->off_cpu && !recording_plan__add_event(&options->plan, &off_cpu))
+		return xasprintf("--off-cpu is one event more than the %d that are possible",
+				 EVENTS_MAX);
 	if (options->show && !is_sampled(&options->plan, options->show))
 		return xasprintf("--show %s is not sampled: add -e %s", options->show,
 				 options->show);

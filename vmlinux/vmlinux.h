@@ -160,6 +160,11 @@ struct bpf_iter__task {
 	struct task_struct *task;
 };
 
+/* The same for each entry of a map. */
+struct bpf_iter__bpf_map_elem {
+	void *value;
+};
+
 #pragma clang attribute pop
 
 #endif

@@ -266,6 +266,18 @@ void kernel__switch(struct task_struct *next, unsigned int state, bool preempted
 	off_cpu(context);
 }
 
+void kernel__count_waits(void)
+{
+	const struct map *map = &maps[WAITS];
+
+	waits_until = kernel.time_ns;
+	for (__u32 i = 0; i < map->used; i++) {
+		struct bpf_iter__bpf_map_elem context = { map->values + i * map->value_bytes };
+
+		count_wait(&context);
+	}
+}
+
 struct last_sample kernel__sample(void)
 {
 	const struct walk *walk = &((struct walk *)maps[WALKS].values)[kernel.cpu];

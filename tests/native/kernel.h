@@ -84,6 +84,9 @@ struct last_sample {
  * NEXT. */
 void kernel__switch(struct task_struct *next, unsigned int state, bool preempted);
 
+/* Has the time so far of each wait counted. */
+void kernel__count_waits(void);
+
 /* Loads the program for CPUS CPUs; the current one is 0, and the memory one's own. */
 void kernel__load(__u32 cpus);
 

@@ -111,6 +111,29 @@ static void time_goes_to_the_stack_that_waited(void **state)
 	is_about(all().value, 2 * STEP_NS);
 }
 
+/* At the end of a window it has its time so far, and goes on. */
+static void a_wait_is_counted_in_parts(void **state)
+{
+	struct task_struct back = myself();
+
+	(void)state;
+	kernel__switch(&idle, SLEEPS, false);
+	for (__u64 part = 1; part <= 2; part++) {
+		kernel.time_ns += STEP_NS;
+		kernel__count_waits();
+		is_about(all().value, part * STEP_NS);
+	}
+	kernel.time_ns += STEP_NS;
+	kernel.tgid = kernel.tid = 0;
+	kernel__switch(&back, 0, false);
+	is_about(all().value, 3 * STEP_NS);
+	assert_int_equal(all().count, 1);
+	/* It runs. */
+	kernel.time_ns += STEP_NS;
+	kernel__count_waits();
+	is_about(all().value, 3 * STEP_NS);
+}
+
 static void reasons_are_apart(void **state)
 {
 	(void)state;
@@ -230,6 +253,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(time_goes_to_the_stack_that_waited),
+		TEST(a_wait_is_counted_in_parts),
 		TEST(reasons_are_apart),
 		TEST(the_gil_is_told_from_other_locks),
 		TEST(what_is_not_walked_keeps_its_time),

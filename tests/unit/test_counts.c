@@ -56,11 +56,6 @@ void sampler__harvest(struct sampler *sampler)
 	sampler->harvest++;
 }
 
-void sampler__end_waits(struct sampler *sampler)
-{
-	(void)sampler;
-}
-
 void sampler__begin_epoch(struct sampler *sampler)
 {
 	sampler->epochs++;

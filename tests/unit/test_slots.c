@@ -24,6 +24,12 @@ static uint64_t define(void *context, const struct definition *taken)
 	return taken->hash & 3;
 }
 
+static uint64_t rename_old(void *context, uint64_t name)
+{
+	(void)context;
+	return name + 1;
+}
+
 static void count(void *context, uint64_t name, uint32_t event, struct amount amount,
 		  enum outcome outcome, bool old)
 {
@@ -48,7 +54,7 @@ static struct slot *kernels_slot(void)
 
 static struct slots *begin(void)
 {
-	const struct sampler_sink sink = { .define = define, .count = count };
+	const struct sampler_sink sink = { .define = define, .rename = rename_old, .count = count };
 
 	memset(buckets, 0, sizeof(buckets));
 	memset(counted, 0, sizeof(counted));
@@ -209,6 +215,30 @@ static void stacks_that_are_not_seen_again_age(void **state)
 	slots__free(slots);
 }
 
+/* A thread that waits with it will not define it again for long. */
+static void a_stack_that_is_kept_has_a_new_name(void **state)
+{
+	struct slots *slots = begin();
+
+	(void)state;
+	slots__take(slots, &definition, size_of(1));
+	*kernels_slot() = (struct slot){ .hash = 1, .amount = samples(3), .defined = 1 };
+	slots__harvest(slots);
+	for (uint64_t name = 2; name <= 3; name++) {
+		slots__age(slots);
+		slots__keep(slots, SLOT + 1, 1);
+		slots__keep(slots, SLOT, 2);
+		slots__keep(slots, SLOT, 1);
+		slots__keep(slots, SLOT, 1);
+		kernels_slot()->amount = samples(3 * name);
+		slots__harvest(slots);
+		assert_int_equal(counted[name], 3);
+	}
+	assert_int_equal(counted[1], 3);
+	assert_int_equal(counted_old, 0);
+	slots__free(slots);
+}
+
 /* The event is in the hash, also of what was never defined. */
 static void events_are_apart(void **state)
 {
@@ -256,6 +286,7 @@ int main(void)
 		cmocka_unit_test(what_was_never_defined_is_told),
 		cmocka_unit_test(what_is_no_definition_is_passed_over),
 		cmocka_unit_test(stacks_that_are_not_seen_again_age),
+		cmocka_unit_test(a_stack_that_is_kept_has_a_new_name),
 		cmocka_unit_test(events_are_apart),
 		cmocka_unit_test(stacks_that_are_seen_again_stay),
 	};

@@ -75,11 +75,6 @@ WRAP(void, sampler__harvest, struct sampler *sampler)
 	(void)sampler;
 }
 
-WRAP(void, sampler__end_waits, struct sampler *sampler)
-{
-	(void)sampler;
-}
-
 WRAP(pid_t *, process__list, size_t *count)
 {
 	pid_t *pids = xcalloc(PIDS, sizeof(*pids));

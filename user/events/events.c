@@ -106,12 +106,17 @@ const char *events__impossible(const struct event *events, uint32_t count)
 	return NULL;
 }
 
-struct event event__default(void)
+struct event event__named(const char *name)
 {
 	struct event event;
 
-	event__parse("cpu-clock", &event);
+	free(event__parse(name, &event));
 	return event;
+}
+
+struct event event__default(void)
+{
+	return event__named("cpu-clock");
 }
 
 void events__name(const struct event *events, uint32_t count, struct profile *profile)

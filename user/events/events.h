@@ -79,6 +79,9 @@ const char *events__impossible(const struct event *events, uint32_t count);
  * frees. */
 char *event__parse(const char *text, struct event *event);
 
+/* The event NAME, which there must be, as it is by default. */
+struct event event__named(const char *name);
+
 /* The CPU clock, which is sampled if no event is chosen. */
 struct event event__default(void);
 

@@ -51,6 +51,7 @@ struct counts {
 	struct entry *entries; /* not checked yet */
 	struct profile *retired;
 	struct entry *retired_entries;
+	struct profile_copy *copy; /* from there to the profile, while names change */
 	unsigned int retired_settled;
 	struct excluded_process *excluded, *excluded_by_number;
 	uint32_t last_number;
@@ -212,6 +213,16 @@ static uint64_t define_stack(void *context, const struct definition *definition)
 	return (uint64_t)thread << 32 | stack;
 }
 
+static uint64_t rename_stack(void *context, uint64_t name)
+{
+	struct profile_copy *copy = ((struct counts *)context)->copy;
+
+	if (!IS_STACK(name))
+		return name;
+	return (uint64_t)profile_copy__thread(copy, name >> 32) << 32 |
+	       profile_copy__stack(copy, name);
+}
+
 static void count_stack(void *context, uint64_t name, uint32_t event, struct amount amount,
 			enum outcome outcome, bool old)
 {
@@ -251,6 +262,7 @@ struct sampler_sink counts__sink(struct counts *counts)
 	return (struct sampler_sink){
 		.learn = learn_code,
 		.define = define_stack,
+		.rename = rename_stack,
 		.count = count_stack,
 		.context = counts,
 	};
@@ -365,20 +377,24 @@ void counts__settle(struct counts *counts, struct sampler *sampler)
 void counts__settle_all(struct counts *counts, struct sampler *sampler)
 {
 	counts__settle(counts, sampler);
-	sampler__end_waits(sampler);
 	counts__settle(counts, sampler);
 	end_excluded(counts);
 }
 
 const struct profile *counts__begin_anew(struct counts *counts, struct sampler *sampler)
 {
+	struct profile_copy copy;
+
 	if (counts->retired)
 		return NULL;
 	take_entries(counts, &counts->entries, may_be_in_doubt, true);
 	counts->retired = profile__retire(counts->profile);
 	counts->retired_settled = 0;
 	symbolizer__begin_anew(counts->symbolizer);
+	profile_copy__init(&copy, counts->retired, counts->profile);
+	counts->copy = &copy;
 	sampler__age(sampler);
+	profile_copy__free(&copy);
 	return counts->retired;
 }
 

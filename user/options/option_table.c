@@ -109,12 +109,6 @@ static char *take_event(const struct option *option, void *field, const char *va
 	return wrong;
 }
 
-static char *take_off_cpu(const struct option *option, void *field, const char *value)
-{
-	(void)value;
-	return take_event(option, field, "off-cpu");
-}
-
 static char *take_duration(const struct option *option, void *field, const char *value)
 {
 	return quantity__duration(value, field)
@@ -297,8 +291,9 @@ static const struct option option_table[] = {
 	  "EVENT@HZ: that rate",
 	  take_event, FIELD(plan), .verbs = RECORD | AGENT, .flags = OPTION_LIST | OPTION_FIXED },
 	{ "off-cpu", 0, NULL,
-	  "the same as -e off-cpu: where threads wait, for what, and for how long", take_off_cpu,
-	  FIELD(plan), .verbs = RECORD },
+	  "where threads wait, for what, and for how long; record: the same as -e off-cpu, agent: "
+	  "beside the other events",
+	  take_flag, FIELD(off_cpu), .verbs = RECORD | AGENT, .flags = OPTION_FIXED },
 	{ "wall", 'i', NULL,
 	  "all time of the threads in one profile, in nanoseconds: on a CPU, and waiting",
 	  take_flag, FIELD(wall), .verbs = RECORD },

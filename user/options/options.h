@@ -66,6 +66,7 @@ struct options {
 	/* record, agent */
 	struct recording_plan plan;
 	const char *show; /* this event alone; NULL: all */
+	bool off_cpu;	  /* with the event off-cpu */
 	bool wall;	  /* record: the clock and off-cpu as one event */
 	bool all, subprocesses, threads;
 

@@ -438,6 +438,7 @@ void recording__look(struct recording *recording, struct window *window)
 {
 	struct ledger ledgers[EVENTS_MAX];
 
+	sampler__count_waits(recording->sampler);
 	counts__settle(recording->counts, recording->sampler);
 	symbolizer__read_names(recording->symbolizer, now_ns());
 	recording__account(recording, ledgers);
@@ -507,8 +508,10 @@ static void work(struct recording *recording)
 		recording->change_ns = after(now, sampler__tick(recording->sampler));
 	if (recording->progress_ns && now >= recording->progress_ns)
 		show_progress(recording, now);
-	if (cutting)
+	if (cutting) {
 		change_rate(recording, now);
+		sampler__count_waits(recording->sampler);
+	}
 	if (now >= recording->check_ns || cutting) {
 		recording->check_ns = now + CHECK_NS;
 		counts__settle(recording->counts, recording->sampler);
@@ -551,6 +554,7 @@ static void finish(struct recording *recording)
 
 	sampler__stop(recording->sampler);
 	profile->duration_ns = now_ns() - recording->start_ns;
+	sampler__count_waits(recording->sampler);
 	counts__settle_all(recording->counts, recording->sampler);
 	watch__end(recording->watch);
 	symbolizer__read_names(recording->symbolizer, THREAD_NAMES_ALL);

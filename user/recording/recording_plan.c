@@ -20,11 +20,15 @@ void recording_plan__free(struct recording_plan *plan)
 	free(plan->pids);
 }
 
-void recording_plan__sample_wall(struct recording_plan *plan)
+bool recording_plan__add_event(struct recording_plan *plan, const struct event *event)
 {
-	plan->events[0] = event__default();
-	free(event__parse("off-cpu", &plan->events[1]));
-	plan->event_count = 2;
+	for (uint32_t i = 0; i < plan->event_count; i++)
+		if (plan->events[i].name == event->name)
+			return true;
+	if (plan->event_count == EVENTS_MAX)
+		return false;
+	plan->events[plan->event_count++] = *event;
+	return true;
 }
 
 struct sampler_scope recording_plan__scope(const struct recording_plan *plan)

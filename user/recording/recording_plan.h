@@ -37,8 +37,8 @@ struct recording_plan {
 void recording_plan__add_pid(struct recording_plan *plan, pid_t pid);
 void recording_plan__free(struct recording_plan *plan);
 
-/* Has CPU time and time off the CPU sampled. */
-void recording_plan__sample_wall(struct recording_plan *plan);
+/* Adds EVENT, unless PLAN already has it.  False: it has EVENTS_MAX. */
+bool recording_plan__add_event(struct recording_plan *plan, const struct event *event);
 
 /* The sampler's scope for PLAN.  With ALL_KINDS it includes what may turn out to be impossible. */
 struct sampler_scope recording_plan__scope(const struct recording_plan *plan);

@@ -18,6 +18,7 @@
 #include "sampling/mappings.h"
 #include "sampling/sampler.h"
 #include "sampling/target_map.h"
+#include "sampling/waits.h"
 #include "system/cpus.h"
 #include "pybpfprof.skel.h" /* needs the types of the headers above */
 
@@ -39,9 +40,9 @@ struct sampler {
 	const volatile struct cpu_counters *counters; /* [cpus], the kernel's */
 	bool running;
 	int64_t drain_end_ns;
-	uint64_t end_ns;    /* of sampling */
-	uint64_t unmatched; /* the time of waits at the end whose stack has no slot any more */
-	size_t taken;	    /* records, by the last draining */
+	uint64_t end_ns; /* of sampling; 0: it goes on */
+	size_t taken;	 /* records, by the last draining */
+	int waits;	 /* link of waits__open; negative: no waits are measured */
 };
 
 /* Stops after a while, although there are more records: a target can make stacks faster than they
@@ -91,22 +92,10 @@ void sampler__harvest(struct sampler *sampler)
 	slots__harvest(sampler->slots);
 }
 
-void sampler__end_waits(struct sampler *sampler)
+void sampler__count_waits(struct sampler *sampler)
 {
-	int map = bpf_map__fd(sampler->bpf->maps.waits);
-	struct wait wait;
-	uint32_t thread;
-
-	for (void *before = NULL; !bpf_map_get_next_key(map, before, &thread); before = &thread) {
-		uint64_t time;
-
-		if (bpf_map_lookup_elem(map, &thread, &wait) || !wait.since ||
-		    wait.since > sampler->end_ns)
-			continue;
-		time = sampler->end_ns - wait.since;
-		if (!slots__add(sampler->slots, wait.slot, wait.hash, time))
-			sampler->unmatched += time;
-	}
+	if (sampler->waits >= 0)
+		waits__count(sampler->bpf, sampler->waits, sampler->end_ns ?: (uint64_t)now_ns());
 }
 
 static uint64_t interruptions_of_cpu(void *context, uint32_t cpu)
@@ -212,8 +201,6 @@ void sampler__account(const struct sampler *sampler, uint32_t event, struct ledg
 			       offsetof(struct event_counters, native) + i * sizeof(uint64_t));
 	ledger->resumptions = sum_of(sampler, event, offsetof(struct event_counters, resumptions));
 	ledger->unmatched = sum_of(sampler, event, offsetof(struct event_counters, unmatched));
-	if (source->at_switches)
-		ledger->unmatched += sampler->unmatched;
 }
 
 uint64_t sampler__untold(const struct sampler *sampler)
@@ -245,6 +232,8 @@ void sampler__begin_epoch(struct sampler *sampler)
 void sampler__age(struct sampler *sampler)
 {
 	slots__age(sampler->slots);
+	if (sampler->waits >= 0)
+		waits__keep(sampler->bpf, sampler->slots);
 	sampler__begin_epoch(sampler);
 }
 
@@ -342,9 +331,9 @@ static int choose_programs(struct pybpfprof_bpf *bpf, const struct sampler_scope
 		{ bpf->progs.follow_fork, follows },
 		{ bpf->progs.follow_mapping, follows && with_mappings },
 	};
-	struct bpf_program *const samples[] = { bpf->progs.sample, bpf->progs.sample_1,
+	struct bpf_program *const samples[] = { bpf->progs.sample,   bpf->progs.sample_1,
 						bpf->progs.sample_2, bpf->progs.sample_3,
-						bpf->progs.off_cpu };
+						bpf->progs.off_cpu,  bpf->progs.count_wait };
 	int error = 0;
 
 	for (size_t i = 0; i < sizeof(choices) / sizeof(choices[0]) && !error; i++)
@@ -353,6 +342,8 @@ static int choose_programs(struct pybpfprof_bpf *bpf, const struct sampler_scope
 		error = bpf_program__set_autoload(samples[i], false);
 	for (uint32_t i = 0; i < scope->event_count && !error; i++)
 		error = bpf_program__set_autoload(program_of(bpf, &scope->events[i], i), true);
+	if (!error && bpf_program__autoload(bpf->progs.off_cpu))
+		error = bpf_program__set_autoload(bpf->progs.count_wait, true);
 	return error;
 }
 
@@ -403,11 +394,16 @@ int sampler__open(const struct sampler_sink *sink, const struct sampler_scope *s
 		return cpus;
 	sampler = xcalloc(1, sizeof(*sampler));
 	sampler->cpus = cpus;
+	sampler->waits = -1;
 	sampler->event_count = scope->event_count;
 	memcpy(sampler->events, scope->events, sizeof(sampler->events));
 	error = load(sampler, scope, scope->following != FOLLOW_NONE && !mappings__try());
 	if (!error)
 		error = map_counters(sampler);
+	if (!error && bpf_program__autoload(sampler->bpf->progs.off_cpu)) {
+		sampler->waits = waits__open(sampler->bpf);
+		error = sampler->waits < 0 ? sampler->waits : 0;
+	}
 	if (!error) {
 		sampler->sink = *sink;
 		sampler->targets = target_map__new(sampler->bpf);
@@ -430,6 +426,8 @@ void sampler__free(struct sampler *sampler)
 	for (uint32_t i = 0; i < sampler->event_count; i++)
 		if (sampler->runs[i])
 			sampler->events[i].source->close(sampler->runs[i]);
+	if (sampler->waits >= 0)
+		close(sampler->waits);
 	mappings__free(sampler->mappings);
 	ring_buffer__free(sampler->ring);
 	ring_buffer__free(sampler->heralds);

@@ -89,9 +89,8 @@ bool sampler__take_heralds(struct sampler *sampler);
 /* Hands the sink what was sampled since the last harvest; drain first. */
 void sampler__harvest(struct sampler *sampler);
 
-/* Once sampling has ended and all is drained: adds the time so far of each wait that goes on to its
- * stack. */
-void sampler__end_waits(struct sampler *sampler);
+/* Has the time so far of each wait that goes on counted with the next harvest. */
+void sampler__count_waits(struct sampler *sampler);
 
 /* Has every stack defined again with its next sample, because what its addresses mean has
  * changed. */

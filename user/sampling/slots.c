@@ -139,18 +139,17 @@ static void harvest_slot(struct slots *slots, struct owner *owner, const volatil
 		give(slots, owner, amount, owner->hash);
 }
 
-bool slots__add(struct slots *slots, size_t index, uint64_t hash, uint64_t value)
+void slots__keep(struct slots *slots, size_t index, uint64_t hash)
 {
-	const struct owner *owner;
+	struct owner *owner;
 
 	if (index >= (size_t)slots->cpus * STACK_SLOTS)
-		return false;
+		return;
 	owner = &slots->owners[index];
-	if (!hash || owner->hash != hash)
-		return false;
-	slots->sink.count(slots->sink.context, owner->name, SLOT_EVENT(hash),
-			  (struct amount){ 0, value }, owner->outcome, owner->old);
-	return true;
+	if (!owner->hash || owner->hash != hash || !owner->old)
+		return;
+	owner->name = slots->sink.rename(slots->sink.context, owner->name);
+	owner->old = false;
 }
 
 void slots__harvest(struct slots *slots)

@@ -20,6 +20,7 @@
  * - LEARN: a copy of a code object, SIZE bytes with at least the header; before the definition of a
  *   stack with it.
  * - DEFINE: a new stack, once; returns a name for it.
+ * - RENAME: the name of an old stack from now on; during slots__keep.
  * - COUNT: more samples of the stack NAME; OLD: it was defined before the last slots__age.
  */
 struct sampler_sink {
@@ -29,6 +30,7 @@ struct sampler_sink {
 	void *watcher;
 	void (*learn)(void *context, const struct code_record *record, size_t size);
 	uint64_t (*define)(void *context, const struct definition *definition);
+	uint64_t (*rename)(void *context, uint64_t name);
 	void (*count)(void *context, uint64_t name, uint32_t event, struct amount amount,
 		      enum outcome outcome, bool old);
 	void *context;
@@ -48,9 +50,9 @@ void slots__take(struct slots *slots, const void *record, size_t size);
 /* Hands the sink what was counted since the last time under stacks that have a definition. */
 void slots__harvest(struct slots *slots);
 
-/* Adds VALUE to the stack with HASH in the slot INDEX of all CPUs'.  False: another stack has it.
- */
-bool slots__add(struct slots *slots, size_t index, uint64_t hash, uint64_t value);
+/* After slots__age: has the stack with HASH in the slot INDEX of all CPUs' renamed if it has become
+ * old.  A thread waits with it, and will not define it again before it wakes. */
+void slots__keep(struct slots *slots, size_t index, uint64_t hash);
 
 /* Samples of EVENT whose stack is not defined: the ring buffer was full each time. */
 uint64_t slots__undefined(const struct slots *slots, uint32_t event);

@@ -22,7 +22,12 @@ bool stored_event__parse(const char *text, struct event *event)
 
 char *stored_event__text(const struct profile_event *event)
 {
-	return event->period ? xasprintf("%s:%" PRIu64, event->name, event->period) : xstrdup(CPU);
+	if (!event->period)
+		return xstrdup(CPU);
+	/* A wait's value is its length. */
+	if (event__named(event->name).source->at_switches)
+		return xstrdup(event->name);
+	return xasprintf("%s:%" PRIu64, event->name, event->period);
 }
 
 const char *stored_event__column(const struct store *store)
