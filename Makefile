@@ -55,7 +55,8 @@ FAULTS := $(addprefix $(OUTPUT)/,fail_allocation.so fail_each_allocation.so slow
 NEWER_CLANG := $(shell command -v clang-19)
 PRELOADED := $(OUTPUT)/verifier_cost.so $(OUTPUT)/hardware_clock.so
 IN_MACHINES := $(PRELOADED) $(if $(NEWER_CLANG),$(OUTPUT)/newer.bpf.o)
-NATIVE_SOURCES := $(addprefix tests/native/,kernel.c image.c harness.c threads.c c_stack.c)
+NATIVE_OBJECTS := $(addprefix $(OUTPUT)/sanitized/tests/native/,kernel.o image.o harness.o threads.o c_stack.o)
+TEST_OBJECTS := $(patsubst %.c,$(OUTPUT)/sanitized/%.o,$(wildcard tests/unit/test_*.c tests/native/*.c tests/fuzz/*.c))
 PAGE := $(wildcard user/output/page/*)
 STATUS_PAGE := $(wildcard user/http/status/*)
 BPF_HEADERS := $(wildcard bpf/*.h bpf/*/*.h vmlinux/*.h vmlinux/*/*.h)
@@ -131,7 +132,13 @@ $(OUTPUT)/%.o: %.c Makefile | $(GENERATED)
 $(OUTPUT)/sanitized/%.o: %.c Makefile | $(GENERATED)
 	$(call say,CC,$@)
 	$(Q)mkdir -p $(@D)
-	$(Q)$(CHECKED_CC) -fsanitize=fuzzer-no-link -MMD -MP -c $< -o $@
+	$(Q)$(CHECKED_CC) -fsanitize=fuzzer-no-link $(TEST_INCLUDES) -MMD -MP -c $< -o $@
+
+$(OUTPUT)/sanitized/tests/unit/%.o: TEST_INCLUDES := -Itests/unit
+$(OUTPUT)/sanitized/tests/fuzz/%.o: TEST_INCLUDES := -Itests/unit -Itests/fuzz
+# The BPF program in an ordinary one: its headers are those of tests/native.
+$(OUTPUT)/sanitized/tests/native/%.o: TEST_INCLUDES := -Itests/native -Ibpf/x86
+.SECONDARY: $(TEST_OBJECTS)
 
 $(addsuffix /user/output/html.o,$(OUTPUT) $(OUTPUT)/sanitized): $(PAGE)
 $(addsuffix /user/http/status_page.o,$(OUTPUT) $(OUTPUT)/sanitized): $(STATUS_PAGE)
@@ -156,12 +163,11 @@ $(OUTPUT)/fuzz/fuzz_settings: FUZZ_WRAPPED += fopen store__open store__close
 $(OUTPUT)/fuzz/fuzz_store: FUZZ_WRAPPED += sqlite3_open_v2 access
 $(OUTPUT)/fuzz/fuzz_watch: FUZZ_WRAPPED += $(WATCH_WRAPPED)
 
-$(OUTPUT)/fuzz/%: tests/fuzz/%.c tests/fuzz/input.c tests/fuzz/input.h \
-		$(wildcard tests/unit/*.h) $(OUTPUT)/sanitized/libpybpfprof.a
+$(OUTPUT)/fuzz/%: $(OUTPUT)/sanitized/tests/fuzz/%.o $(OUTPUT)/sanitized/tests/fuzz/input.o \
+		$(OUTPUT)/sanitized/libpybpfprof.a
 	$(call say,FUZZER,$@)
 	$(Q)mkdir -p $(@D)/corpus/$(@F)
-	$(Q)$(CHECKED_CC) -fsanitize=fuzzer -Itests/unit -Itests/fuzz $(FUZZ_WRAPPED:%=-Wl,--wrap=%) $< tests/fuzz/input.c \
-		$(OUTPUT)/sanitized/libpybpfprof.a $(LIBS) -o $@
+	$(Q)$(CHECKED_CC) -fsanitize=fuzzer $(FUZZ_WRAPPED:%=-Wl,--wrap=%) $^ $(LIBS) -o $@
 
 $(OUTPUT)/unit/test_output_file: UNIT_WRAPPED := fchown fchmod
 $(OUTPUT)/unit/test_texts: UNIT_WRAPPED := target_file__exists
@@ -179,12 +185,10 @@ $(addprefix $(OUTPUT)/unit/test_,unwinder code_file native_frames): UNIT_WRAPPED
 $(OUTPUT)/unit/test_news: UNIT_WRAPPED := clock_gettime $(addprefix sampler__,drain urges fd mappings_fd \
 	heralds_fd take_heralds)
 
-$(OUTPUT)/unit/%: tests/unit/%.c $(OUTPUT)/sanitized/libpybpfprof.a $(wildcard tests/unit/*.h)
+$(OUTPUT)/unit/%: $(OUTPUT)/sanitized/tests/unit/%.o $(OUTPUT)/sanitized/libpybpfprof.a
 	$(call say,TEST,$@)
 	$(Q)mkdir -p $(@D)
-	$(Q)$(CHECKED_CC) -Itests/unit \
-		$(UNIT_WRAPPED:%=-Wl,--wrap=%) $< $(OUTPUT)/sanitized/libpybpfprof.a $(LIBS) -lelf \
-		-lcmocka -o $@
+	$(Q)$(CHECKED_CC) $(UNIT_WRAPPED:%=-Wl,--wrap=%) $^ $(LIBS) -lelf -lcmocka -o $@
 
 # Writes profiles made by hand, for the tests of what reads them.
 $(OUTPUT)/synthetic_profile: tests/programs/synthetic_profile.c tests/unit/synthetic.h \
@@ -199,14 +203,11 @@ $(OUTPUT)/synthetic_day: tests/programs/synthetic_day.c tests/unit/synthetic.h $
 	$(Q)$(CC) $(CFLAGS) $(HOUSE_CFLAGS) $(HOUSE_CPPFLAGS) -Itests/unit $< \
 		$(filter-out %/user/main.o,$(OBJECTS)) $(LIBS) -o $@
 
-# The BPF program in an ordinary one: its headers are those of tests/native.
-$(NATIVE_TESTS): $(OUTPUT)/unit/%: tests/native/%.c $(NATIVE_SOURCES) \
-		$(wildcard tests/native/*.h tests/native/bpf/*.h bpf/*.[ch] bpf/*/*.h) \
+$(NATIVE_TESTS): $(OUTPUT)/unit/%: $(OUTPUT)/sanitized/tests/native/%.o $(NATIVE_OBJECTS) \
 		$(OUTPUT)/sanitized/libpybpfprof.a
 	$(call say,TEST,$@)
 	$(Q)mkdir -p $(@D)
-	$(Q)$(CHECKED_CC) -Itests/native -Ibpf/x86 $< \
-		$(NATIVE_SOURCES) $(OUTPUT)/sanitized/libpybpfprof.a $(LIBS) -lcmocka -o $@
+	$(Q)$(CHECKED_CC) $^ $(LIBS) -lcmocka -o $@
 
 $(OUTPUT)/:
 	$(Q)mkdir -p $@
@@ -355,4 +356,4 @@ deb: all
 clean:
 	rm -rf $(OUTPUT)
 
--include $(OBJECTS:.o=.d) $(CHECKED:.o=.d)
+-include $(OBJECTS:.o=.d) $(CHECKED:.o=.d) $(TEST_OBJECTS:.o=.d)
