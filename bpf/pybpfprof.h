@@ -367,7 +367,15 @@ struct wait {
 	__u64 period;	  /* the number of the last period in which it waited ... */
 	__u32 walks;	  /* ... and how often it was walked in that */
 	__u32 slot;	  /* cpu * STACK_SLOTS plus the slot's number there */
+	__u64 runnable;	  /* ns: when it was woken; 0: not yet, or that is not told apart */
+	__u32 queue_slot; /* like `slot`, of its time on the run queue; NO_SLOT: none */
+	__u32 unused;
 };
+
+#define NO_SLOT 0xffffffffU
+
+/* What the hash of a stack differs by where it has the time on the run queue after a wait. */
+#define QUEUE_HASH 0x9e3779b97f4aULL
 
 #define WAITS_MAX 65536
 
@@ -386,6 +394,7 @@ struct event_counters {
 	__u64 native[NATIVE_OUTCOME_SLOTS]; /* its native part's, with native frames */
 	__u64 resumptions;		    /* of native parts, in all */
 	__u64 unmatched; /* the time of waits whose stack lost its slot meanwhile */
+	__u64 brief;	 /* the time of waits shorter than off_cpu_min */
 };
 
 /* What a CPU has counted.  Every counter only grows. */
@@ -488,12 +497,14 @@ _Static_assert(sizeof(struct process_record) % 8 == 0, "no padding: it is sent a
 
 /* Set by user space before the program is loaded. */
 struct config {
-	__u64 hash_seed;  /* secret, so that a target cannot prepare collisions */
-	__u64 kernel;	  /* record the kernel's frames */
-	__u64 native;	  /* record native frames ... */
-	__u64 native_all; /* ... all of them */
-	__u64 compared;	  /* a bit for each event whose runs are counted */
-	__u64 off_cpu;	  /* the number of the event that is time off the CPU */
+	__u64 hash_seed;       /* secret, so that a target cannot prepare collisions */
+	__u64 kernel;	       /* record the kernel's frames */
+	__u64 native;	       /* record native frames ... */
+	__u64 native_all;      /* ... all of them */
+	__u64 compared;	       /* a bit for each event whose runs are counted */
+	__u64 off_cpu;	       /* the number of the event that is time off the CPU */
+	__u64 off_cpu_min;     /* shorter waits are left out; ns */
+	__u64 split_run_queue; /* the time from wake-up to the CPU is apart */
 };
 
 /* A search for the kernel's number of a process, where user space is in its own PID namespace. */

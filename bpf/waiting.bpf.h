@@ -33,20 +33,35 @@ static __always_inline long task_state(struct task_struct *task)
  * then. */
 __u64 waits_until;
 
-/* Adds TIME to the stack of WAIT. */
-static __always_inline void add_time(const struct wait *wait, __u64 time)
+/* Adds TIME to the stack with HASH in SLOT of all CPUs'. */
+__noinline int add_time(__u32 slot, __u64 hash, __u64 time)
 {
-	__u32 index = wait->slot / SLOTS_PER_BUCKET, at = wait->slot % SLOTS_PER_BUCKET;
+	__u32 index = slot / SLOTS_PER_BUCKET, at = slot % SLOTS_PER_BUCKET;
 	struct bucket *bucket = bpf_map_lookup_elem(&stacks, &index);
 	struct event_counters *counter;
 
-	if (bucket && bucket->slots[at].hash == wait->hash) {
+	if (bucket && bucket->slots[at].hash == hash) {
 		__sync_fetch_and_add(&bucket->slots[at].amount.value, time);
-		return;
+		return 0;
 	}
 	counter = counters_of(bpf_get_smp_processor_id(), config.off_cpu);
 	if (counter)
 		__sync_fetch_and_add(&counter->unmatched, time);
+	return 0;
+}
+
+/* Adds what WAIT lasted from SINCE to UNTIL. */
+static __always_inline void add_wait_time(const struct wait *wait, __u64 since, __u64 until)
+{
+	__u64 woken = wait->runnable;
+
+	if (woken && woken < until && wait->queue_slot != NO_SLOT) {
+		woken = woken < since ? since : woken;
+		add_time(wait->queue_slot, wait->hash ^ QUEUE_HASH, until - woken);
+		until = woken;
+	}
+	if (since < until)
+		add_time(wait->slot, wait->hash, until - since);
 }
 
 /* The thread TID, which began at START_TIME, is switched in.  Global functions, as the next: what
@@ -54,15 +69,23 @@ static __always_inline void add_time(const struct wait *wait, __u64 time)
 __noinline int end_wait(__u32 tid, __u64 start_time, __u64 now)
 {
 	struct wait *wait = bpf_map_lookup_elem(&waits, &tid);
+	struct event_counters *counter;
 	__u64 since;
 
 	if (!wait || !wait->since)
 		return 0;
 	since = wait->since;
 	wait->since = 0;
-	/* Not where user space has counted the wait for a moment longer already. */
-	if (wait->start_time == start_time && since < now)
-		add_time(wait, now - since);
+	/* User space may have counted the wait for a moment longer already. */
+	if (wait->start_time != start_time || since >= now)
+		return 0;
+	if (now - since >= config.off_cpu_min) {
+		add_wait_time(wait, since, now);
+		return 0;
+	}
+	counter = counters_of(bpf_get_smp_processor_id(), config.off_cpu);
+	if (counter)
+		counter->brief += now - since;
 	return 0;
 }
 
@@ -77,10 +100,22 @@ int count_wait(struct bpf_iter__bpf_map_elem *context)
 	if (!wait)
 		return 0;
 	since = wait->since;
-	if (!since || since >= waits_until)
+	if (!since || since + config.off_cpu_min >= waits_until)
 		return 0;
 	wait->since = waits_until;
-	add_time(wait, waits_until - since);
+	add_wait_time(wait, since, waits_until);
+	return 0;
+}
+
+SEC("tp_btf/sched_wakeup")
+int end_sleep(__u64 *context)
+{
+	struct task_struct *woken = (struct task_struct *)context[0];
+	__u32 tid = woken->pid;
+	struct wait *wait = bpf_map_lookup_elem(&waits, &tid);
+
+	if (wait && wait->since && !wait->runnable)
+		wait->runnable = bpf_ktime_get_ns();
 	return 0;
 }
 
@@ -154,6 +189,23 @@ static __always_inline bool may_walk(struct wait *wait, __u64 now)
 	return !wait->hash || wait->walks++ < WALKS_A_PERIOD_MAX;
 }
 
+/* Counts the stack of this CPU's walk once more, as one on the run queue. */
+__noinline int count_queue(__u32 cpu)
+{
+	struct walk *walk = bpf_map_lookup_elem(&walks, &cpu);
+	struct event_counters *counter = counters_of(cpu, config.off_cpu);
+
+	if (!walk || !counter)
+		return 0;
+	walk->wait = WAIT_RUNNABLE;
+	walk->hash ^= QUEUE_HASH;
+	counter->events++;
+	counter->outcomes[walk->outcome % OUTCOME_SLOTS]++;
+	if (config.native)
+		counter->native[walk->native.outcome % NATIVE_OUTCOME_SLOTS]++;
+	return count_stack(walk, counter, cpu, config.off_cpu, 0);
+}
+
 /* The current thread PREVIOUS, of TARGET, is switched out in STATE; 0: it can run. */
 static __always_inline void begin_wait(void *context, struct task_struct *previous,
 				       struct target *target, long state, __u64 now)
@@ -169,6 +221,7 @@ static __always_inline void begin_wait(void *context, struct task_struct *previo
 		count_lost(counter);
 		return;
 	}
+	wait->runnable = 0;
 	if (!may_walk(wait, now)) {
 		wait->since = now;
 		counter->passed++;
@@ -181,9 +234,12 @@ static __always_inline void begin_wait(void *context, struct task_struct *previo
 		read_registers(walk, cpu, 0);
 		walk->wait = wait_reason(walk, cpu, state);
 		if (count_sample(walk, target, counter, cpu, event, 0, context, true)) {
-			wait->since = now;
 			wait->hash = walk->hash;
 			wait->slot = cpu * STACK_SLOTS + walk->slot;
+			wait->queue_slot = NO_SLOT;
+			if (config.split_run_queue && state && count_queue(cpu))
+				wait->queue_slot = cpu * STACK_SLOTS + walk->slot;
+			wait->since = now;
 		}
 	}
 	BARRIER();

@@ -26,6 +26,8 @@ static char *check(struct options *options)
 
 	if (options->off_cpu && !wrong)
 		wrong = add_off_cpu(&options->plan);
+	if (!wrong)
+		wrong = recording_plan__check(&options->plan);
 	options->plan.following = FOLLOW_ALL;
 	/* Without --with-thread no label distinguishes threads. */
 	options->plan.threads = options->threads ? THREADS_ALL : THREADS_MERGED;

@@ -92,6 +92,7 @@ static bool is_sampled(const struct recording_plan *plan, const char *name)
 static char *check_events(struct options *options)
 {
 	struct event off_cpu = event__named("off-cpu");
+	char *wrong;
 
 	if (options->wall && (options->off_cpu || options->plan.event_count || options->show))
 		return xstrdup(
@@ -105,6 +106,9 @@ static char *check_events(struct options *options)
 	if (options->off_cpu && !recording_plan__add_event(&options->plan, &off_cpu))
 		return xasprintf("--off-cpu is one event more than the %d that are possible",
 				 EVENTS_MAX);
+	wrong = recording_plan__check(&options->plan);
+	if (wrong)
+		return wrong;
 	if (options->show && !is_sampled(&options->plan, options->show))
 		return xasprintf("--show %s is not sampled: add -e %s", options->show,
 				 options->show);

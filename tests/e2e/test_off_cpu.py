@@ -144,6 +144,21 @@ def test_beside_the_clock_in_pprof(record, require, tmp_path):
     assert set(ledger["per_event"]) == {"off-cpu", "cpu-clock"}
 
 
+def test_time_on_the_run_queue_is_apart(record, any_python):
+    path, ledger = record("folded", *OFF_CPU, "--split-runqueue")
+    found = waits(path)
+    sleep = "[sleep]" if any_python.version >= (3, 11) else "[poll]"
+    assert found["sleep_here", sleep] > 0 and found["sleep_here", "[runnable, not running]"] > 0
+    assert sum(value for _, value in stacks(path)) == ledger["per_event"]["off-cpu"]["value"]
+
+
+def test_brief_waits_are_left_out(record):
+    path, ledger = record("folded", *OFF_CPU, "--off-cpu-min", "1h")
+    assert not stacks(path)
+    event = ledger["per_event"]["off-cpu"]
+    assert event["value"] == 0 and event["brief"] > 0 and event["samples"] > 0
+
+
 def test_text_has_seconds(record):
     path, ledger = record("text", *OFF_CPU)
     with open(path, encoding="utf-8") as file:
@@ -166,8 +181,9 @@ def test_wall_has_both_as_one(record, any_python):
 @pytest.mark.parametrize("arguments, said", [
     (("-p", os.getpid(), "-e", "off-cpu:2"), "off-cpu has no count: each wait is measured"),
     (("-p", os.getpid(), "--wall", "-e", "page-faults"), "--wall has CPU time and off-cpu as one"),
-    (("agent", "--listen", "127.0.0.1:0", "-e", "off-cpu"), "the agent cannot sample off-cpu"),
-], ids=["count", "wall", "agent"])
+    (("-p", os.getpid(), "--split-runqueue"), "--split-runqueue needs --off-cpu"),
+    (("agent", "--listen", "127.0.0.1:0", "--off-cpu-min", "1ms"), "--off-cpu-min needs --off-cpu"),
+], ids=["count", "wall", "split", "min"])
 def test_what_is_refused(profile, arguments, said):
     run = profile.attempt(*arguments)
     assert run.status == 2 and said in run.stderr

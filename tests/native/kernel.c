@@ -266,6 +266,23 @@ void kernel__switch(struct task_struct *next, unsigned int state, bool preempted
 	off_cpu(context);
 }
 
+void kernel__wake(struct task_struct *task)
+{
+	__u64 context[] = { (__u64)task };
+
+	end_sleep(context);
+}
+
+void kernel__split_run_queue(void)
+{
+	configure((struct config){ .split_run_queue = 1 });
+}
+
+void kernel__leave_out_waits(__u64 min_ns)
+{
+	configure((struct config){ .off_cpu_min = min_ns });
+}
+
 void kernel__count_waits(void)
 {
 	const struct map *map = &maps[WAITS];

@@ -87,6 +87,13 @@ void kernel__switch(struct task_struct *next, unsigned int state, bool preempted
 /* Has the time so far of each wait counted. */
 void kernel__count_waits(void);
 
+/* Wakes TASK, which is switched out. */
+void kernel__wake(struct task_struct *task);
+
+/* From now on the time after a wake-up is apart; waits shorter than MIN_NS are left out. */
+void kernel__split_run_queue(void);
+void kernel__leave_out_waits(__u64 min_ns);
+
 /* Loads the program for CPUS CPUs; the current one is 0, and the memory one's own. */
 void kernel__load(__u32 cpus);
 

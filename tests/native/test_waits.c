@@ -134,6 +134,42 @@ static void a_wait_is_counted_in_parts(void **state)
 	is_about(all().value, 3 * STEP_NS);
 }
 
+/* It is woken in the middle, and counted up to a moment after that. */
+static void time_on_the_run_queue_is_apart(void **state)
+{
+	struct task_struct back = myself();
+
+	(void)state;
+	kernel__split_run_queue();
+	kernel__switch(&idle, SLEEPS, false);
+	kernel.time_ns += STEP_NS;
+	kernel__wake(&back);
+	kernel__wake(&back);
+	kernel.time_ns += STEP_NS;
+	kernel__count_waits();
+	kernel.time_ns += STEP_NS;
+	kernel.tgid = kernel.tid = 0;
+	kernel__switch(&back, 0, false);
+	assert_int_equal(kernel.definition_count, 2);
+	assert_int_equal(kernel.definitions[0]->wait, WAIT_SYSTEM_CALL + CALL);
+	assert_int_equal(kernel.definitions[1]->wait, WAIT_RUNNABLE);
+	for (int i = 0; i < 2; i++)
+		is_about(kernel__slot(0, kernel.definitions[i]->slot)->amount.value,
+			 (i + 1) * STEP_NS);
+	assert_int_equal(all().count, 2);
+}
+
+static void what_is_brief_is_left_out(void **state)
+{
+	(void)state;
+	kernel__leave_out_waits(STEP_NS);
+	wait_on(0, SLEEPS, STEP_NS / 2, 0);
+	wait_on(0, SLEEPS, 2 * STEP_NS, 0);
+	assert_int_equal(all().count, 2);
+	is_about(all().value, 2 * STEP_NS);
+	is_about(kernel__counters(0)->brief, STEP_NS / 2);
+}
+
 static void reasons_are_apart(void **state)
 {
 	(void)state;
@@ -254,6 +290,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(time_goes_to_the_stack_that_waited),
 		TEST(a_wait_is_counted_in_parts),
+		TEST(time_on_the_run_queue_is_apart),
+		TEST(what_is_brief_is_left_out),
 		TEST(reasons_are_apart),
 		TEST(the_gil_is_told_from_other_locks),
 		TEST(what_is_not_walked_keeps_its_time),

@@ -30,8 +30,8 @@ bool quantity__duration(const char *text, double *seconds)
 	static const struct {
 		const char *unit;
 		double seconds;
-	} units[] = { { "", 1 },     { "s", 1 },     { "m", 60 },    { "min", 60 },
-		      { "h", 3600 }, { "d", 86400 }, { "w", 604800 } };
+	} units[] = { { "", 1 },     { "s", 1 },    { "ms", 1e-3 }, { "us", 1e-6 }, { "m", 60 },
+		      { "min", 60 }, { "h", 3600 }, { "d", 86400 }, { "w", 604800 } };
 	char *end;
 
 	if (!quantity__number(text, seconds, &end) || *seconds <= 0)

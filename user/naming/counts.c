@@ -51,7 +51,7 @@ struct counts {
 	struct entry *entries; /* not checked yet */
 	struct profile *retired;
 	struct entry *retired_entries;
-	struct profile_copy *copy; /* from there to the profile, while names change */
+	struct profile_copy copy; /* from there to the profile, while names change */
 	unsigned int retired_settled;
 	struct excluded_process *excluded, *excluded_by_number;
 	uint32_t last_number;
@@ -215,7 +215,7 @@ static uint64_t define_stack(void *context, const struct definition *definition)
 
 static uint64_t rename_stack(void *context, uint64_t name)
 {
-	struct profile_copy *copy = ((struct counts *)context)->copy;
+	struct profile_copy *copy = &((struct counts *)context)->copy;
 
 	if (!IS_STACK(name))
 		return name;
@@ -383,18 +383,15 @@ void counts__settle_all(struct counts *counts, struct sampler *sampler)
 
 const struct profile *counts__begin_anew(struct counts *counts, struct sampler *sampler)
 {
-	struct profile_copy copy;
-
 	if (counts->retired)
 		return NULL;
 	take_entries(counts, &counts->entries, may_be_in_doubt, true);
 	counts->retired = profile__retire(counts->profile);
 	counts->retired_settled = 0;
 	symbolizer__begin_anew(counts->symbolizer);
-	profile_copy__init(&copy, counts->retired, counts->profile);
-	counts->copy = &copy;
+	profile_copy__init(&counts->copy, counts->retired, counts->profile);
 	sampler__age(sampler);
-	profile_copy__free(&copy);
+	profile_copy__free(&counts->copy);
 	return counts->retired;
 }
 

@@ -294,6 +294,12 @@ static const struct option option_table[] = {
 	  "where threads wait, for what, and for how long; record: the same as -e off-cpu, agent: "
 	  "beside the other events",
 	  take_flag, FIELD(off_cpu), .verbs = RECORD | AGENT, .flags = OPTION_FIXED },
+	{ "off-cpu-min", 0, "TIME", "leave out waits that are shorter: 50us, 1ms, 1s",
+	  take_duration, FIELD(plan.off_cpu_min_s), .verbs = RECORD | AGENT,
+	  .flags = OPTION_FIXED },
+	{ "split-runqueue", 0, NULL,
+	  "with off-cpu: the time from a thread's wake-up until it runs is [runnable, not running]",
+	  take_flag, FIELD(plan.split_run_queue), .verbs = RECORD | AGENT, .flags = OPTION_FIXED },
 	{ "wall", 'i', NULL,
 	  "all time of the threads in one profile, in nanoseconds: on a CPU, and waiting",
 	  take_flag, FIELD(wall), .verbs = RECORD },

@@ -195,9 +195,11 @@ static struct line *make_lines(const struct profile *profile, const struct outpu
 	struct line *lines = xcalloc(profile->sample_count + before_count + 1, sizeof(*lines)), *at;
 
 	at = lines;
-	for (size_t i = 0; i < profile->sample_count; i++, at++) {
-		line__init(at, profile, options, labels, &profile->samples[i]);
+	for (size_t i = 0; i < profile->sample_count; i++) {
 		at->count = profile__weight(profile, &profile->samples[i]);
+		/* A wait that is too short to be shown. */
+		if (at->count)
+			line__init(at++, profile, options, labels, &profile->samples[i]);
 	}
 	for (size_t i = 0; i < before_count; i++, at++) {
 		line__init(at, profile, options, labels, &before->samples[i]);

@@ -59,6 +59,7 @@ struct ledger {
 	uint64_t native[NATIVE_OUTCOME_COUNT];
 	uint64_t resumptions;
 	uint64_t unmatched;    /* the value of waits whose stack lost its slot meanwhile */
+	uint64_t brief;	       /* that of waits that were too short to be shown */
 	uint64_t unwind_bytes; /* size of the unwind tables */
 };
 

@@ -19,6 +19,7 @@ struct ledger profile_events__ledger(const struct profile *profile, uint32_t eve
 	memcpy(ledger.native, own->native, sizeof(ledger.native));
 	ledger.resumptions = own->resumptions;
 	ledger.unmatched = own->unmatched;
+	ledger.brief = own->brief;
 	ledger.rate_hz = own->rate_hz;
 	return ledger;
 }
@@ -54,6 +55,7 @@ static void add_ledger(struct ledger *sum, const struct ledger *more)
 		sum->native[i] += more->native[i];
 	sum->resumptions += more->resumptions;
 	sum->unmatched += more->unmatched;
+	sum->brief += more->brief;
 }
 
 struct profile *profile_events__joined(const struct profile *profile, const char *name)
@@ -119,10 +121,10 @@ static json_t *event_json(const struct profile *profile, uint32_t event)
 	for (size_t i = 0; i < profile->sample_count; i++)
 		if (profile->samples[i].event == event)
 			value += profile->samples[i].amount.value;
-	json = json_pack("{s:s, s:I, s:I, s:I, s:I}", "unit", profile->events[event].unit, "period",
-			 (json_int_t)profile__period(profile, event), "value", (json_int_t)value,
-			 "left_out", (json_int_t)ledger.left_out, "unmatched",
-			 (json_int_t)ledger.unmatched);
+	json = json_pack("{s:s, s:I, s:I, s:I, s:I, s:I}", "unit", profile->events[event].unit,
+			 "period", (json_int_t)profile__period(profile, event), "value",
+			 (json_int_t)value, "left_out", (json_int_t)ledger.left_out, "unmatched",
+			 (json_int_t)ledger.unmatched, "brief", (json_int_t)ledger.brief);
 	for (size_t i = 0; i < sizeof(of_event) / sizeof(of_event[0]); i++)
 		json_object_set(json, of_event[i], json_object_get(whole, of_event[i]));
 	json_decref(whole);

@@ -31,6 +31,17 @@ bool recording_plan__add_event(struct recording_plan *plan, const struct event *
 	return true;
 }
 
+char *recording_plan__check(const struct recording_plan *plan)
+{
+	for (uint32_t i = 0; i < plan->event_count; i++)
+		if (plan->events[i].source->at_switches)
+			return NULL;
+	return plan->split_run_queue || plan->off_cpu_min_s > 0
+		       ? xasprintf("%s needs --off-cpu",
+				   plan->split_run_queue ? "--split-runqueue" : "--off-cpu-min")
+		       : NULL;
+}
+
 struct sampler_scope recording_plan__scope(const struct recording_plan *plan)
 {
 	struct sampler_scope scope = {
@@ -40,6 +51,8 @@ struct sampler_scope recording_plan__scope(const struct recording_plan *plan)
 		.kernel = plan->kernel || plan->all_kinds,
 		.native = plan->native || plan->all_kinds,
 		.native_all = plan->native_all,
+		.split_run_queue = plan->split_run_queue,
+		.off_cpu_min_ns = plan->off_cpu_min_s * 1e9,
 		.event_count = plan->event_count,
 	};
 

@@ -25,6 +25,8 @@ struct recording_plan {
 	double rate_hz;
 	struct event events[EVENTS_MAX];
 	uint32_t event_count; /* 0: the CPU clock alone */
+	bool split_run_queue; /* of off-cpu: time after wake-up is apart */
+	double off_cpu_min_s; /* shorter waits are left out */
 	enum line_detail lines;
 	enum thread_detail threads;
 	bool kernel;		 /* with the kernel's frames */
@@ -39,6 +41,9 @@ void recording_plan__free(struct recording_plan *plan);
 
 /* Adds EVENT, unless PLAN already has it.  False: it has EVENTS_MAX. */
 bool recording_plan__add_event(struct recording_plan *plan, const struct event *event);
+
+/* NULL, or an error message that the caller frees: what is set for off-cpu is without it. */
+char *recording_plan__check(const struct recording_plan *plan);
 
 /* The sampler's scope for PLAN.  With ALL_KINDS it includes what may turn out to be impossible. */
 struct sampler_scope recording_plan__scope(const struct recording_plan *plan);

@@ -201,6 +201,7 @@ void sampler__account(const struct sampler *sampler, uint32_t event, struct ledg
 			       offsetof(struct event_counters, native) + i * sizeof(uint64_t));
 	ledger->resumptions = sum_of(sampler, event, offsetof(struct event_counters, resumptions));
 	ledger->unmatched = sum_of(sampler, event, offsetof(struct event_counters, unmatched));
+	ledger->brief = sum_of(sampler, event, offsetof(struct event_counters, brief));
 }
 
 uint64_t sampler__untold(const struct sampler *sampler)
@@ -333,7 +334,8 @@ static int choose_programs(struct pybpfprof_bpf *bpf, const struct sampler_scope
 	};
 	struct bpf_program *const samples[] = { bpf->progs.sample,   bpf->progs.sample_1,
 						bpf->progs.sample_2, bpf->progs.sample_3,
-						bpf->progs.off_cpu,  bpf->progs.count_wait };
+						bpf->progs.off_cpu,  bpf->progs.count_wait,
+						bpf->progs.end_sleep };
 	int error = 0;
 
 	for (size_t i = 0; i < sizeof(choices) / sizeof(choices[0]) && !error; i++)
@@ -343,7 +345,9 @@ static int choose_programs(struct pybpfprof_bpf *bpf, const struct sampler_scope
 	for (uint32_t i = 0; i < scope->event_count && !error; i++)
 		error = bpf_program__set_autoload(program_of(bpf, &scope->events[i], i), true);
 	if (!error && bpf_program__autoload(bpf->progs.off_cpu))
-		error = bpf_program__set_autoload(bpf->progs.count_wait, true);
+		error = bpf_program__set_autoload(bpf->progs.count_wait, true)
+				?: bpf_program__set_autoload(bpf->progs.end_sleep,
+							     scope->split_run_queue);
 	return error;
 }
 
@@ -359,6 +363,8 @@ static int load(struct sampler *sampler, const struct sampler_scope *scope, bool
 	bpf->rodata->config.kernel = scope->kernel;
 	bpf->rodata->config.native = scope->native;
 	bpf->rodata->config.native_all = scope->native_all;
+	bpf->rodata->config.split_run_queue = scope->split_run_queue;
+	bpf->rodata->config.off_cpu_min = scope->off_cpu_min_ns;
 	for (uint32_t i = 0; i < scope->event_count; i++) {
 		if (scope->events[i].source->expected && !scope->events[i].hz)
 			bpf->rodata->config.compared |= 1 << i;
@@ -382,6 +388,15 @@ static int map_counters(struct sampler *sampler)
 	return sampler->buckets && sampler->counters ? 0 : -errno;
 }
 
+/* Attaches PROGRAM if it was loaded. */
+static int attach(struct bpf_program *program, struct bpf_link **link)
+{
+	if (!bpf_program__autoload(program))
+		return 0;
+	*link = bpf_program__attach(program);
+	return *link ? 0 : -errno;
+}
+
 int sampler__open(const struct sampler_sink *sink, const struct sampler_scope *scope,
 		  struct sampler **result)
 {
@@ -402,7 +417,9 @@ int sampler__open(const struct sampler_sink *sink, const struct sampler_scope *s
 		error = map_counters(sampler);
 	if (!error && bpf_program__autoload(sampler->bpf->progs.off_cpu)) {
 		sampler->waits = waits__open(sampler->bpf);
-		error = sampler->waits < 0 ? sampler->waits : 0;
+		error = sampler->waits < 0 ? sampler->waits
+					   : attach(sampler->bpf->progs.end_sleep,
+						    &sampler->bpf->links.end_sleep);
 	}
 	if (!error) {
 		sampler->sink = *sink;
@@ -498,15 +515,6 @@ int sampler__find_kernel_pid(struct sampler *sampler, pid_t pid, pid_t *kernel_p
 struct target_map *sampler__targets(struct sampler *sampler)
 {
 	return sampler->targets;
-}
-
-/* Attaches PROGRAM if it was loaded. */
-static int attach(struct bpf_program *program, struct bpf_link **link)
-{
-	if (!bpf_program__autoload(program))
-		return 0;
-	*link = bpf_program__attach(program);
-	return *link ? 0 : -errno;
 }
 
 static int take_herald(void *context, void *data, size_t size)

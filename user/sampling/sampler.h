@@ -25,6 +25,8 @@ struct sampler_scope {
 	bool merging_threads;	 /* the threads of a process count as one */
 	bool kernel;		 /* with the kernel's frames */
 	bool native, native_all; /* with native frames; with all of them */
+	bool split_run_queue;	 /* time after wake-up is apart from the wait */
+	uint64_t off_cpu_min_ns; /* shorter waits are left out */
 	struct event events[EVENTS_MAX];
 	uint32_t event_count; /* at least 1 */
 };

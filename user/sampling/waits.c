@@ -12,7 +12,9 @@
 int waits__open(const struct pybpfprof_bpf *bpf)
 {
 	union bpf_iter_link_info map = { .map.map_fd = bpf_map__fd(bpf->maps.waits) };
-	LIBBPF_OPTS(bpf_link_create_opts, options, .iter_info = &map, .iter_info_len = sizeof(map));
+	const struct bpf_link_create_opts options = { .sz = sizeof(options),
+						      .iter_info = &map,
+						      .iter_info_len = sizeof(map) };
 	int link = bpf_link_create(bpf_program__fd(bpf->progs.count_wait), 0, BPF_TRACE_ITER,
 				   &options);
 
