@@ -190,7 +190,7 @@ static __always_inline bool may_walk(struct wait *wait, __u64 now)
 }
 
 /* Counts the stack of this CPU's walk once more, as one on the run queue. */
-__noinline int count_queue(__u32 cpu)
+static __always_inline bool count_queue(__u32 cpu)
 {
 	struct walk *walk = bpf_map_lookup_elem(&walks, &cpu);
 	struct event_counters *counter = counters_of(cpu, config.off_cpu);

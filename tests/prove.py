@@ -57,6 +57,8 @@ PARTS = {
     "interpreters": Part(45, "what `make test` does on few interpreters, on all, debug builds included",
                          lambda: runner.provide_interpreters(built=True)),
     "native": Part(10, "native stacks beside another unwinder's, and what they cost", runner.provide_interpreters),
+    "events": Part(10, "page faults beside the truth, and what they cost", runner.provide_interpreters),
+    "waiting": Part(25, "time off the CPU beside the truth, and what it costs", runner.provide_interpreters),
     "kernels": Part(15, "all of Debian's kernels from 5.10 on, and what the verifier has to do",
                     runner.provide_interpreters),
     "aarch64": Part(15, "kernels of aarch64, with pages of 4 and 16 KiB", runner.provide_interpreters),

@@ -59,7 +59,7 @@ def wants_all():
 
 
 def wants_each_version():
-    return TIER in ("truth", "lines", "native") or wants_all()
+    return TIER in ("truth", "lines", "native", "events", "waiting") or wants_all()
 
 
 def few_of(pythons):

@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Page faults beside the truth, and what a sample of one costs."""
+
+import os
+import sys
+
+import pytest
+
+from conftest import ROOT
+from pythons import find_pythons
+
+sys.path.insert(0, os.path.join(ROOT, "tests", "bench"))
+import kernel_cost  # noqa: E402
+
+PAGES = 10_000
+TIMES = 10
+DEPTH = 47  # and the module, the function that touches, and the one that is called first
+
+
+def touch(program, times):
+    for _ in range(times):
+        program.process.stdin.write(b"\n")
+        program.process.stdin.flush()
+        assert program.process.stdout.readline() == b"touched\n"
+
+
+@pytest.mark.alone
+@pytest.mark.prove("events")
+@pytest.mark.proves("page faults")
+@pytest.mark.pythons(which=find_pythons)
+def test_faults(python, target, profile, figure, measured):
+    program = target(python, "touch_pages.py", PAGES, DEPTH)
+    touch(program, 1)
+    with kernel_cost.statistics():
+        run = profile.start("-p", program.pid, "-e", "page-faults:1")
+        run.wait_sampling()
+        # Code objects are identified at first.
+        touch(program, 1)
+        first = kernel_cost.read(run.pid)
+        touch(program, TIMES)
+        last = kernel_cost.read(run.pid)
+        run.interrupt().load()
+    event = run.ledger["per_event"]["page-faults"]
+    faults = run.count_name("touch_here")
+    share = faults / (PAGES * (TIMES + 1))
+    figure("%.2f %%" % (100 * share))
+    measured("page faults on the line that touches pages, " + python.name,
+             "%.2f %% of the pages; %d skipped by the kernel, %d lost" % (
+                 100 * share, event["left_out"], event["lost"]), "99 to 101 %")
+    measured("a page fault at 50 frames, " + python.name,
+             "%.2f us in the kernel" % ((last.nanoseconds - first.nanoseconds) / (last.runs - first.runs) / 1000),
+             "2 us" if python.version >= (3, 11) else "6 us")
+    assert 0.99 <= share <= 1.01

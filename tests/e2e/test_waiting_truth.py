@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Time off the CPU beside the truth, and what it costs."""
+
+import collections
+import os
+import statistics
+import time
+
+import pytest
+
+from legal import DeepLegal
+from pythons import FREE_THREADED, find_pythons, one_of_each_minor
+
+SECONDS = int(os.environ.get("WAITING_SECONDS", "30"))
+ROUNDS = 5
+ROUND_SECONDS = 2
+LIVES = 8  # threads of lives.py beside the main one
+
+
+@pytest.mark.alone
+@pytest.mark.prove("waiting")
+@pytest.mark.proves("wall time")
+@pytest.mark.pythons(which=find_pythons)
+def test_the_wall_time_of_a_thread_is_its_life(python, target, profile, figure, measured):
+    program = target(python, "lives.py")
+    run = profile("-p", program.pid, "--wall", "-t", "-r", 999, "-d", SECONDS)
+    times = collections.Counter()
+    reasons = collections.defaultdict(set)
+    names = {}
+    for frames, value in run.stacks:
+        thread = frames[0].label
+        times[thread] += value
+        for frame in frames:
+            if frame.name and frame.name.endswith("_here"):
+                names[thread] = frame.name
+                reasons[frame.name].add(frames[-1].label)
+    life = run.ledger["duration_s"] * 1e9
+    shares = {names[thread]: value / life for thread, value in times.items() if thread in names}
+    worst = max(shares.values(), key=lambda share: abs(share - 1))
+    figure("%.2f %%" % (100 * worst))
+    measured("wall time of the thread that is furthest from its life, " + python.name,
+             "%.2f %%" % (100 * worst), "99 to 101 %")
+    assert len(shares) == LIVES
+    assert all(0.99 <= share <= 1.01 for share in shares.values()), shares
+    gil = "[waiting for the GIL]"
+    told = python.version >= (3, 7) and python.kind != FREE_THREADED
+    assert (gil in reasons["spin_here"]) == told, reasons["spin_here"]
+
+
+def trips(program, seconds):
+    """Round trips for each CPU second, over SECONDS."""
+    def read():
+        program.process.stdin.write(b"\n")
+        program.process.stdin.flush()
+        count, used = program.process.stdout.readline().split()
+        return int(count), float(used)
+    first = read()
+    time.sleep(seconds)
+    last = read()
+    return (last[0] - first[0]) / (last[1] - first[1])
+
+
+@pytest.mark.alone
+@pytest.mark.prove("waiting")
+@pytest.mark.pythons(which=one_of_each_minor)
+def test_ping_pong_keeps_its_pace(python, target, profile, measured):
+    """The cost is reported only."""
+    program = target(python, "ping_pong.py")
+    without, beside, ledgers = [], [], []
+    for _ in range(ROUNDS):
+        without.append(trips(program, ROUND_SECONDS))
+        run = profile.start("-p", program.pid, "--off-cpu")
+        run.wait_sampling()
+        beside.append(trips(program, ROUND_SECONDS))
+        ledgers.append(run.interrupt().load().ledger["per_event"]["off-cpu"])
+    measured("ping-pong with --off-cpu, " + python.name,
+             "keeps %.0f %% of %s round trips a CPU second; %s waits walked in %d s" % (
+                 100 * statistics.median(beside) / statistics.median(without),
+                 "{:,.0f}".format(statistics.median(without)),
+                 "{:,}".format(sum(ledger["samples"] for ledger in ledgers)), ROUNDS * ROUND_SECONDS),
+             "at least 90 %")
+    assert all(ledger["unmatched"] == ledger["lost"] == 0 for ledger in ledgers)
+
+
+@pytest.mark.prove("waiting")
+@pytest.mark.pythons(which=one_of_each_minor)
+def test_no_stack_that_never_was_beside_other_events(python, target, profile, measured):
+    """The clock interrupts walks of switches and faults."""
+    legal = DeepLegal(python, roots=("<module>", "work"))
+    program, busy = target(python, "deep.py"), target(python, "ping_pong.py")
+    run = profile("-p", program.pid, "-p", busy.pid, "-e", "cpu-clock", "-e", "off-cpu", "-e", "page-faults:1",
+                  "--show", "cpu-clock", "-r", 9999, "--full-filenames", cpu=3)
+    ours = [(frames, count) for frames, count in run.stacks
+            if frames[0].label.startswith("process %d:" % program.pid)]
+    wrong = {}
+    run.stacks[:] = ours
+    legal.judge(run, wrong, below=1)
+    samples = sum(count for _, count in ours)
+    measured("impossible stacks of the clock beside off-cpu and page faults, " + python.name,
+             "%d of %s" % (sum(wrong.values()), "{:,}".format(samples)), "0")
+    assert wrong == {} and samples

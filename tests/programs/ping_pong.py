@@ -1,0 +1,36 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Two threads hand a byte to each other as fast as they can.  For each line: how often so far, and the CPU seconds."""
+
+import os
+import sys
+import threading
+
+TRIPS = [0]
+
+
+def answer(source, sink):
+    while True:
+        os.write(sink, os.read(source, 1))
+
+
+def ask(source, sink):
+    while True:
+        os.write(sink, b"x")
+        os.read(source, 1)
+        TRIPS[0] += 1
+
+
+def main():
+    there, back = os.pipe(), os.pipe()
+    for function, ends in (answer, (there[0], back[1])), (ask, (back[0], there[1])):
+        thread = threading.Thread(target=function, args=ends)
+        thread.daemon = True
+        thread.start()
+    print("ready")
+    sys.stdout.flush()
+    for _ in iter(sys.stdin.readline, ""):
+        print("%d %f" % (TRIPS[0], sum(os.times()[:2])))
+        sys.stdout.flush()
+
+
+main()
