@@ -31,7 +31,7 @@ HOUSE_CPPFLAGS = -D_GNU_SOURCE -DPYBPFPROF_VERSION='"$(VERSION)"' \
 	-Ibpf -Ioffsets -Iuser -I$(OUTPUT) \
 	$(shell $(PKG_CONFIG) --cflags $(LIBRARIES))
 HOUSE_CFLAGS := -std=gnu11 -Wall -Wextra -Werror -Wmissing-prototypes -Wshadow -fno-omit-frame-pointer
-LIBS = $(shell $(PKG_CONFIG) --libs $(LIBRARIES)) -lm -pthread
+LIBS = $(shell $(PKG_CONFIG) --libs $(LIBRARIES)) -liberty -lm -pthread
 BPF_CFLAGS := -O2 -g -Wall -Wextra -Werror -target bpf -mcpu=v3 -Ibpf -Ibpf/$(ARCH) -Ivmlinux \
 	-Ivmlinux/$(ARCH)
 # Unit tests and fuzzers share these objects.

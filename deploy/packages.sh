@@ -61,6 +61,7 @@ build    llvm                   llvm-strip         strips the BPF program
 build    bpftool                bpftool            makes the BPF program's skeleton
 build    pkgconf                pkg-config         finds the libraries
 build    libbpf-dev             -                  loads the BPF program
+build    libiberty-dev          -                  reads the names of C++ and Rust
 build    zlib1g-dev             -                  compresses pprof files
 build    libprotobuf-c-dev      -                  encodes pprof files, and what is pushed
 build    protobuf-compiler      protoc             reads the messages' definitions

@@ -18,7 +18,7 @@ from debian import CACHE
 ARCHITECTURE = "arm64"
 PYTHONS = {"bookworm": "3.11", "trixie": "3.13"}
 SYSROOT = "bookworm"
-LIBRARIES = ("busybox-static", "libc6-dev", "libbpf-dev", "libcurl4-openssl-dev", "libjansson-dev",
+LIBRARIES = ("busybox-static", "libc6-dev", "libbpf-dev", "libcurl4-openssl-dev", "libiberty-dev", "libjansson-dev",
              "libmicrohttpd-dev", "libpcre2-dev", "libprotobuf-c-dev", "libsqlite3-dev", "libyaml-dev", "uthash-dev",
              "zlib1g-dev")
 
