@@ -26,8 +26,6 @@ static void look_around(struct elf_image *image)
 	uint64_t address = 0, bias;
 	struct runtime runtime;
 	uint8_t head[128];
-	size_t count;
-	const Elf64_Phdr *segments = elf_image__segments(image, &count);
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
 		elf_image__exported_symbol(image, names[i], &address);
@@ -37,7 +35,8 @@ static void look_around(struct elf_image *image)
 	elf_image__initial_bytes(image, address, head, sizeof(head));
 	elf_image__first_bytes(image, head, sizeof(head), &address);
 	for (int executable = 0; executable <= 1; executable++)
-		elf_segments__bias(segments, count, 0x400000, address, executable, &bias);
+		elf_segments__bias(image->segments, image->header.e_phnum, 0x400000, address,
+				   executable, &bias);
 	python_version__find_runtime(image, &address);
 	python_version__format(python_version__detect(PID, image, 0), version);
 	python_image__examine(PID, image, 0, &runtime);

@@ -57,10 +57,8 @@ static bool find_after_mark(const uint8_t *bytes, size_t length, uint64_t at, vo
 static bool find_bias(const struct elf_image *image, uint64_t start, uint64_t file_offset,
 		      bool executable, uint64_t *bias)
 {
-	size_t count;
-	const Elf64_Phdr *segments = elf_image__segments(image, &count);
-
-	return elf_segments__bias(segments, count, start, file_offset, executable, bias);
+	return elf_segments__bias(image->segments, image->header.e_phnum, start, file_offset,
+				  executable, bias);
 }
 
 static int open_bytes(const void *bytes, size_t size)

@@ -45,10 +45,8 @@ static bool find_constant(const uint8_t *bytes, size_t length, uint64_t at, void
 static bool find_bias(const struct elf_image *image, uint64_t start, uint64_t file_offset,
 		      bool executable, uint64_t *bias)
 {
-	size_t count;
-	const Elf64_Phdr *segments = elf_image__segments(image, &count);
-
-	return elf_segments__bias(segments, count, start, file_offset, executable, bias);
+	return elf_segments__bias(image->segments, image->header.e_phnum, start, file_offset,
+				  executable, bias);
 }
 
 static void is_read_like_a_wide_one(void **state)
@@ -61,7 +59,7 @@ static void is_read_like_a_wide_one(void **state)
 	narrow_file__make(&file, "exported");
 	image = open_file(&file);
 	assert_non_null(image);
-	assert_true(elf_image__is_narrow(image));
+	assert_true(image->narrow);
 	assert_true(elf_image__is_program(image));
 	assert_true(elf_image__exported_symbol(image, "exported", &address));
 	assert_int_equal(address, NARROW_ADDRESS(constants));

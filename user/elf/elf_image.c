@@ -20,16 +20,6 @@
 /* Compilers and linkers write about five. */
 #define NOTES_MAX 64
 
-bool elf_image__is_narrow(const struct elf_image *image)
-{
-	return image->narrow;
-}
-
-uint16_t elf_image__machine(const struct elf_image *image)
-{
-	return image->header.e_machine;
-}
-
 /* The class matters, too: an x32 file is a 32-bit file for x86-64. */
 bool elf_image__is_native(const struct elf_image *image)
 {
@@ -76,23 +66,21 @@ static uint64_t file_offset_of(const struct elf_image *image, uint64_t address)
 
 static void take_dynamic(struct elf_image *image, const Elf64_Dyn *entry)
 {
-	struct dynamic *dynamic = &image->dynamic;
-
 	switch (entry->d_tag) {
 	case DT_SYMTAB:
-		dynamic->symbols = file_offset_of(image, entry->d_un.d_ptr);
+		image->dynamic.symbols = file_offset_of(image, entry->d_un.d_ptr);
 		break;
 	case DT_STRTAB:
-		dynamic->strings = file_offset_of(image, entry->d_un.d_ptr);
+		image->dynamic.strings = file_offset_of(image, entry->d_un.d_ptr);
 		break;
 	case DT_STRSZ:
-		dynamic->strings_size = entry->d_un.d_val;
+		image->dynamic.strings_size = entry->d_un.d_val;
 		break;
 	case DT_GNU_HASH:
-		dynamic->gnu_hash = file_offset_of(image, entry->d_un.d_ptr);
+		image->dynamic.gnu_hash = file_offset_of(image, entry->d_un.d_ptr);
 		break;
 	case DT_DEBUG:
-		dynamic->debug = true;
+		image->dynamic.debug = true;
 		break;
 	}
 }
@@ -162,7 +150,6 @@ void elf_image__close(struct elf_image *image)
 	elf_symbols__forget(image);
 	free(image->sections);
 	free(image->segments);
-	free(image->room);
 	free(image);
 	target_file__close(pid, fd);
 }
@@ -170,17 +157,6 @@ void elf_image__close(struct elf_image *image)
 bool elf_image__is_program(const struct elf_image *image)
 {
 	return image->header.e_type == ET_EXEC || image->dynamic.debug;
-}
-
-const Elf64_Phdr *elf_image__segments(const struct elf_image *image, size_t *count)
-{
-	*count = image->header.e_phnum;
-	return image->segments;
-}
-
-uint32_t *elf_image__note(struct elf_image *image)
-{
-	return &image->note;
 }
 
 bool elf_image__section(struct elf_image *image, const char *name, uint64_t *address)

@@ -12,14 +12,31 @@
 /* The hexadecimal digits of a SHA-1, and a NUL. */
 #define ELF_BUILD_ID_HEX_BYTES 41
 
-struct elf_image;
-
 /* How much may be read from the files of one process in one search. */
 struct elf_budget {
 	pid_t pid;
 	uint64_t bytes;
 	bool exceeded;	 /* something was not read because the budget was too small */
 	uint64_t missed; /* deputy__missed() when the search began */
+};
+
+/* Only user/elf/ sets these; others read what is above SECTIONS. */
+struct elf_image {
+	bool narrow;	      /* a 32-bit file; what is read of it is converted to 64-bit entries */
+	Elf64_Ehdr header;    /* with the machine that it is for */
+	Elf64_Phdr *segments; /* HEADER.e_phnum of them, not checked */
+	uint32_t note;	      /* for the caller's own use, 0 at first */
+	Elf64_Shdr *sections; /* NULL if there are none */
+	int fd;
+	pid_t pid; /* deputy.h charges reads to this process */
+	uint64_t size;
+	struct elf_budget *budget;
+	/* From PT_DYNAMIC, as file offsets; 0 if missing. */
+	struct {
+		uint64_t symbols, strings, strings_size, gnu_hash;
+		bool debug; /* DT_DEBUG, which linkers add to programs and not to libraries */
+	} dynamic;
+	struct known_symbol *symbols;
 };
 
 /* Takes ownership of FD.  The file may be for any machine.  NULL if it is not an ELF file with
@@ -44,21 +61,11 @@ bool elf_image__section(struct elf_image *image, const char *name, uint64_t *add
 bool elf_segments__bias(const Elf64_Phdr *segments, size_t count, uint64_t start,
 			uint64_t file_offset, bool executable, uint64_t *bias);
 
-/* Whether it is a 32-bit file.  Its headers are converted to 64-bit ones when they are read. */
-bool elf_image__is_narrow(const struct elf_image *image);
-
-/* The machine it is for, an EM_ constant.  Native: a 64-bit file for this machine. */
-uint16_t elf_image__machine(const struct elf_image *image);
+/* Whether it is a 64-bit file for this machine. */
 bool elf_image__is_native(const struct elf_image *image);
 
 /* Whether it was linked as a program, static or dynamic, and not as a library. */
 bool elf_image__is_program(const struct elf_image *image);
-
-/* The program headers, *COUNT of them.  They are not checked.  They live as long as IMAGE. */
-const Elf64_Phdr *elf_image__segments(const struct elf_image *image, size_t *count);
-
-/* A number for the caller's own use, 0 at first.  It is kept with the image. */
-uint32_t *elf_image__note(struct elf_image *image);
 
 /* Copies the first SIZE bytes of the file to BYTES.  *ADDRESS is their address in the file.  False
  * if no segment loads them. */

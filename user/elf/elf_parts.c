@@ -10,81 +10,47 @@
 
 #include "base/xalloc.h"
 #include "elf/elf_parts.h"
+#include "reading/deputy.h"
 #include "reading/target_files.h"
 
+/* An entry in a 64-bit file, and in a 32-bit file, with the fields of the latter that are read. */
 struct elf_format {
-	size_t size, narrow_size; /* of an entry in a 64-bit file and in a 32-bit file */
-	void (*widen)(const void *narrow, void *wide);
+	size_t size, narrow_size;
+	struct {
+		uint8_t from, bytes, to;
+	} fields[10];
 };
 
-static void widen_header(const void *narrow, void *wide)
-{
-	Elf32_Ehdr from;
+#define FORMAT(entry, ...)                                    \
+	{                                                     \
+		sizeof(Elf64_##entry), sizeof(Elf32_##entry), \
+		{                                             \
+			__VA_ARGS__                           \
+		}                                             \
+	}
+#define FIELD(entry, field)                                                             \
+	{                                                                               \
+		offsetof(Elf32_##entry, field), sizeof(((Elf32_##entry *)NULL)->field), \
+			offsetof(Elf64_##entry, field)                                  \
+	}
 
-	memcpy(&from, narrow, sizeof(from));
-	*(Elf64_Ehdr *)wide = (Elf64_Ehdr){ .e_type = from.e_type,
-					    .e_machine = from.e_machine,
-					    .e_phoff = from.e_phoff,
-					    .e_shoff = from.e_shoff,
-					    .e_phentsize = from.e_phentsize,
-					    .e_phnum = from.e_phnum,
-					    .e_shentsize = from.e_shentsize,
-					    .e_shnum = from.e_shnum,
-					    .e_shstrndx = from.e_shstrndx };
-}
-
-static void widen_segment(const void *narrow, void *wide)
-{
-	Elf32_Phdr from;
-
-	memcpy(&from, narrow, sizeof(from));
-	*(Elf64_Phdr *)wide = (Elf64_Phdr){ .p_type = from.p_type,
-					    .p_flags = from.p_flags,
-					    .p_offset = from.p_offset,
-					    .p_vaddr = from.p_vaddr,
-					    .p_filesz = from.p_filesz,
-					    .p_memsz = from.p_memsz,
-					    .p_align = from.p_align };
-}
-
-static void widen_dynamic(const void *narrow, void *wide)
-{
-	Elf32_Dyn from;
-
-	memcpy(&from, narrow, sizeof(from));
-	*(Elf64_Dyn *)wide = (Elf64_Dyn){ .d_tag = from.d_tag, .d_un.d_val = from.d_un.d_val };
-}
-
-static void widen_section(const void *narrow, void *wide)
-{
-	Elf32_Shdr from;
-
-	memcpy(&from, narrow, sizeof(from));
-	*(Elf64_Shdr *)wide = (Elf64_Shdr){ .sh_name = from.sh_name,
-					    .sh_type = from.sh_type,
-					    .sh_addr = from.sh_addr,
-					    .sh_offset = from.sh_offset,
-					    .sh_size = from.sh_size,
-					    .sh_link = from.sh_link };
-}
-
-static void widen_symbol(const void *narrow, void *wide)
-{
-	Elf32_Sym from;
-
-	memcpy(&from, narrow, sizeof(from));
-	*(Elf64_Sym *)wide = (Elf64_Sym){ .st_name = from.st_name,
-					  .st_info = from.st_info,
-					  .st_shndx = from.st_shndx,
-					  .st_value = from.st_value,
-					  .st_size = from.st_size };
-}
-
-const struct elf_format ELF_HEADER = { sizeof(Elf64_Ehdr), sizeof(Elf32_Ehdr), widen_header };
-const struct elf_format ELF_SEGMENT = { sizeof(Elf64_Phdr), sizeof(Elf32_Phdr), widen_segment };
-const struct elf_format ELF_DYNAMIC = { sizeof(Elf64_Dyn), sizeof(Elf32_Dyn), widen_dynamic };
-const struct elf_format ELF_SECTION = { sizeof(Elf64_Shdr), sizeof(Elf32_Shdr), widen_section };
-const struct elf_format ELF_SYMBOL = { sizeof(Elf64_Sym), sizeof(Elf32_Sym), widen_symbol };
+/* clang-format off */
+const struct elf_format ELF_HEADER = FORMAT(Ehdr,
+	FIELD(Ehdr, e_type), FIELD(Ehdr, e_machine), FIELD(Ehdr, e_phoff), FIELD(Ehdr, e_shoff),
+	FIELD(Ehdr, e_phentsize), FIELD(Ehdr, e_phnum), FIELD(Ehdr, e_shentsize),
+	FIELD(Ehdr, e_shnum), FIELD(Ehdr, e_shstrndx));
+const struct elf_format ELF_SEGMENT = FORMAT(Phdr,
+	FIELD(Phdr, p_type), FIELD(Phdr, p_flags), FIELD(Phdr, p_offset), FIELD(Phdr, p_vaddr),
+	FIELD(Phdr, p_filesz), FIELD(Phdr, p_memsz), FIELD(Phdr, p_align));
+const struct elf_format ELF_DYNAMIC = FORMAT(Dyn,
+	FIELD(Dyn, d_tag), FIELD(Dyn, d_un));
+const struct elf_format ELF_SECTION = FORMAT(Shdr,
+	FIELD(Shdr, sh_name), FIELD(Shdr, sh_type), FIELD(Shdr, sh_addr), FIELD(Shdr, sh_offset),
+	FIELD(Shdr, sh_size), FIELD(Shdr, sh_link));
+const struct elf_format ELF_SYMBOL = FORMAT(Sym,
+	FIELD(Sym, st_name), FIELD(Sym, st_info), FIELD(Sym, st_shndx), FIELD(Sym, st_value),
+	FIELD(Sym, st_size));
+/* clang-format on */
 
 bool elf_parts__read(const struct elf_image *image, uint64_t offset, void *buffer, uint64_t length)
 {
@@ -106,29 +72,16 @@ static bool spend(const struct elf_image *image, uint64_t offset, uint64_t lengt
 	return true;
 }
 
-/* IMAGE owns the buffer until take_room() or elf_image__close(): the caller may be abandoned while
- * it reads. */
-static uint8_t *make_room(struct elf_image *image, size_t size)
-{
-	image->room = xcalloc(1, size);
-	return image->room;
-}
-
-static void *take_room(struct elf_image *image)
-{
-	void *room = image->room;
-
-	image->room = NULL;
-	return room;
-}
-
 void *elf_parts__load(struct elf_image *image, uint64_t offset, uint64_t length, uint64_t most)
 {
+	void *bytes;
+
 	if (length > most || !spend(image, offset, length))
 		return NULL;
-	if (elf_parts__read(image, offset, make_room(image, length), length))
-		return take_room(image);
-	free(take_room(image));
+	bytes = deputy__lend(xcalloc(1, length));
+	if (elf_parts__read(image, offset, bytes, length))
+		return deputy__take_back(bytes);
+	free(deputy__take_back(bytes));
 	return NULL;
 }
 
@@ -140,10 +93,17 @@ size_t elf_parts__size_of(const struct elf_image *image, const struct elf_format
 void elf_parts__widen(const struct elf_image *image, const struct elf_format *format,
 		      const void *bytes, void *wide)
 {
-	if (image->narrow)
-		format->widen(bytes, wide);
-	else
-		memcpy(wide, bytes, format->size);
+	const uint8_t *from = bytes;
+	uint8_t *to = wide;
+
+	if (!image->narrow) {
+		memcpy(to, from, format->size);
+		return;
+	}
+	memset(to, 0, format->size);
+	for (size_t i = 0; i < sizeof(format->fields) / sizeof(format->fields[0]); i++)
+		memcpy(to + format->fields[i].to, from + format->fields[i].from,
+		       format->fields[i].bytes);
 }
 
 void *elf_parts__load_table(struct elf_image *image, const struct elf_format *format,
@@ -156,7 +116,7 @@ void *elf_parts__load_table(struct elf_image *image, const struct elf_format *fo
 		return bytes;
 	table = xcalloc(count, format->size);
 	for (size_t i = 0; i < count; i++)
-		format->widen(bytes + i * size, table + i * format->size);
+		elf_parts__widen(image, format, bytes + i * size, table + i * format->size);
 	free(bytes);
 	return table;
 }
@@ -170,7 +130,7 @@ bool elf_parts__visit(struct elf_image *image, uint64_t offset, uint64_t length,
 
 	if (!spend(image, offset, length))
 		return false;
-	block = make_room(image, 1 + READ_BYTES) + 1;
+	block = (uint8_t *)deputy__lend(xcalloc(1, 1 + READ_BYTES)) + 1;
 	while (!stop) {
 		size_t size = length - at < READ_BYTES ? length - at : READ_BYTES;
 
@@ -182,6 +142,6 @@ bool elf_parts__visit(struct elf_image *image, uint64_t offset, uint64_t length,
 		at += size - OVERLAP_BYTES;
 		block[-1] = block[size - OVERLAP_BYTES - 1];
 	}
-	free(take_room(image));
+	free(deputy__take_back(block - 1));
 	return stop;
 }

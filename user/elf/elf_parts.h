@@ -12,28 +12,6 @@
 #define OVERLAP_BYTES (4 * sizeof(Elf64_Sym))
 
 struct elf_format;
-struct known_symbol;
-
-/* From PT_DYNAMIC, as file offsets; 0 if missing. */
-struct dynamic {
-	uint64_t symbols, strings, strings_size, gnu_hash;
-	bool debug; /* DT_DEBUG, which linkers add to programs and not to libraries */
-};
-
-struct elf_image {
-	int fd;
-	pid_t pid; /* deputy.h charges reads to this process */
-	uint64_t size;
-	struct elf_budget *budget;
-	bool narrow; /* a 32-bit file */
-	Elf64_Ehdr header;
-	Elf64_Phdr *segments;
-	Elf64_Shdr *sections; /* NULL if there are none */
-	struct dynamic dynamic;
-	struct known_symbol *symbols;
-	uint8_t *room; /* the read buffer: kept here because its reader may be abandoned */
-	uint32_t note;
-};
 
 /* Reads LENGTH bytes at OFFSET.  False if the file does not have all of them. */
 bool elf_parts__read(const struct elf_image *image, uint64_t offset, void *buffer, uint64_t length);

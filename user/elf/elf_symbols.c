@@ -47,7 +47,6 @@ static bool is_defined(const Elf64_Sym *symbol)
 static bool check_exported(const struct elf_image *image, uint32_t index, const char *name,
 			   uint64_t *address)
 {
-	const struct dynamic *dynamic = &image->dynamic;
 	uint64_t size = elf_parts__size_of(image, &ELF_SYMBOL);
 	size_t name_size = strlen(name) + 1;
 	char found[NAME_BYTES_MAX];
@@ -55,11 +54,11 @@ static bool check_exported(const struct elf_image *image, uint32_t index, const 
 	Elf64_Sym symbol;
 
 	if (name_size > sizeof(found) ||
-	    !elf_parts__read(image, dynamic->symbols + index * size, bytes, size))
+	    !elf_parts__read(image, image->dynamic.symbols + index * size, bytes, size))
 		return false;
 	elf_parts__widen(image, &ELF_SYMBOL, bytes, &symbol);
-	if (!is_defined(&symbol) || symbol.st_name >= dynamic->strings_size ||
-	    !elf_parts__read(image, dynamic->strings + symbol.st_name, found, name_size) ||
+	if (!is_defined(&symbol) || symbol.st_name >= image->dynamic.strings_size ||
+	    !elf_parts__read(image, image->dynamic.strings + symbol.st_name, found, name_size) ||
 	    memcmp(found, name, name_size) != 0)
 		return false;
 	*address = symbol.st_value;
@@ -192,9 +191,8 @@ static bool find_in_table(struct elf_image *image, uint32_t type, const char *na
 
 bool elf_image__exported_symbol(struct elf_image *image, const char *name, uint64_t *address)
 {
-	const struct dynamic *dynamic = &image->dynamic;
 
-	if (dynamic->symbols && dynamic->strings && dynamic->gnu_hash)
+	if (image->dynamic.symbols && image->dynamic.strings && image->dynamic.gnu_hash)
 		return find_by_gnu_hash(image, name, address);
 	return find_in_table(image, SHT_DYNSYM, name, address);
 }

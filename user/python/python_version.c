@@ -152,11 +152,10 @@ static bool find_last_words(const uint8_t *bytes, size_t length, uint64_t place,
 
 static bool has_many_constants(const struct elf_image *image)
 {
-	size_t count;
-	const Elf64_Phdr *segments = elf_image__segments(image, &count);
+	const Elf64_Phdr *segments = image->segments;
 	uint64_t left = CONSTANTS_BYTES_MAX;
 
-	for (size_t i = 0; i < count; i++) {
+	for (size_t i = 0; i < image->header.e_phnum; i++) {
 		if (segments[i].p_type != PT_LOAD || segments[i].p_flags & PF_W)
 			continue;
 		if (segments[i].p_filesz > left)
@@ -207,7 +206,7 @@ bool python_version__is_named(struct elf_image *image)
  */
 static bool is_unnamed(struct elf_image *image)
 {
-	uint32_t *known = elf_image__note(image);
+	uint32_t *known = &image->note;
 
 	/* The result is cached, as the search reads megabytes of the file. */
 	if (!*known)
@@ -230,7 +229,7 @@ bool python_version__is_any(struct elf_image *image)
 uint32_t python_version__detect(pid_t pid, struct elf_image *image, uint64_t bias)
 {
 	uint32_t version = check(from_debug_offsets(pid, image, bias));
-	uint32_t *known = elf_image__note(image);
+	uint32_t *known = &image->note;
 
 	if (!version)
 		version = check(from_symbol(pid, image, bias));
@@ -264,7 +263,7 @@ void python_version__format(uint32_t version, char text[PYTHON_VERSION_TEXT_MAX]
 
 const struct python_kind *python_kind__of(struct elf_image *image)
 {
-	uint16_t machine = elf_image__machine(image);
+	uint16_t machine = image->header.e_machine;
 
 	if (is_pypy(image))
 		return &pypy;

@@ -153,8 +153,6 @@ static int examine_image(struct search *search, struct elf_image *image,
 	bool has_self = find_pthread_self(image, python, &self);
 	bool has_type = !python && elf_image__exported_symbol(image, "PyCode_Type", &type);
 	struct runtime candidate;
-	size_t segment_count;
-	const Elf64_Phdr *segments = elf_image__segments(image, &segment_count);
 	int loaded = 0, error;
 
 	*useful = python || has_type || has_self;
@@ -164,7 +162,7 @@ static int examine_image(struct search *search, struct elf_image *image,
 		uint64_t *bias = &biases[loaded];
 		bool known = false;
 
-		if (!elf_segments__bias(segments, segment_count, mappings[i].start,
+		if (!elf_segments__bias(image->segments, image->header.e_phnum, mappings[i].start,
 					mappings[i].offset, mappings[i].executable, bias))
 			continue;
 		for (int j = 0; j < loaded; j++)

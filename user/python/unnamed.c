@@ -288,10 +288,10 @@ static int visit_segments(struct search *search, struct block *block, uint32_t f
 			  void (*visit)(struct search *search, struct block *block,
 					uint64_t address, size_t size))
 {
-	size_t count, left = SEARCHED_BYTES_MAX;
-	const Elf64_Phdr *segments = elf_image__segments(search->image, &count);
+	const Elf64_Phdr *segments = search->image->segments;
+	size_t left = SEARCHED_BYTES_MAX;
 
-	for (size_t i = 0; i < count; i++) {
+	for (size_t i = 0; i < search->image->header.e_phnum; i++) {
 		uint64_t address = segments[i].p_vaddr + search->bias, size = segments[i].p_memsz;
 
 		if (segments[i].p_type != PT_LOAD || !(segments[i].p_flags & flag))
@@ -356,11 +356,10 @@ static int choose(struct search *search, struct block *block)
 
 static void find_program(struct search *search)
 {
-	size_t count;
-	const Elf64_Phdr *segments = elf_image__segments(search->image, &count);
+	const Elf64_Phdr *segments = search->image->segments;
 
 	search->start = UINT64_MAX;
-	for (size_t i = 0; i < count; i++) {
+	for (size_t i = 0; i < search->image->header.e_phnum; i++) {
 		uint64_t start = segments[i].p_vaddr + search->bias;
 
 		if (segments[i].p_type != PT_LOAD)

@@ -76,14 +76,14 @@ static uint64_t frames_address(const struct elf_image *image, uint64_t header_ad
 
 void *cfi__load(struct elf_image *image, struct cfi_section *section)
 {
-	size_t count, size;
-	const Elf64_Phdr *segments = elf_image__segments(image, &count);
+	const Elf64_Phdr *segments = image->segments;
 	uint64_t address = 0;
+	size_t size;
 	void *bytes;
 
-	if (elf_image__is_narrow(image) || !find_machine(elf_image__machine(image)))
+	if (image->narrow || !find_machine(image->header.e_machine))
 		return NULL;
-	for (size_t i = 0; i < count && !address; i++)
+	for (size_t i = 0; i < image->header.e_phnum && !address; i++)
 		if (segments[i].p_type == PT_GNU_EH_FRAME)
 			address = frames_address(image, segments[i].p_vaddr);
 	if (!address)
@@ -93,7 +93,7 @@ void *cfi__load(struct elf_image *image, struct cfi_section *section)
 		*section = (struct cfi_section){ .bytes = bytes,
 						 .size = size,
 						 .address = address,
-						 .machine = elf_image__machine(image) };
+						 .machine = image->header.e_machine };
 	return bytes;
 }
 

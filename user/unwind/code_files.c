@@ -55,7 +55,6 @@ static struct code_file *open_file(int fd, pid_t pid, const struct file_identity
 {
 	struct code_file *file = xcalloc(1, sizeof(*file));
 	const Elf64_Phdr *segments;
-	size_t count;
 
 	file->identity = *identity;
 	file->memory = memory;
@@ -64,8 +63,9 @@ static struct code_file *open_file(int fd, pid_t pid, const struct file_identity
 	file->image = elf_image__open(fd, &file->budget);
 	if (!file->image || !elf_image__is_native(file->image))
 		return file;
-	segments = elf_image__segments(file->image, &count);
-	for (size_t i = 0; i < count && file->part_count < CODE_PARTS_MAX; i++)
+	segments = file->image->segments;
+	for (size_t i = 0; i < file->image->header.e_phnum && file->part_count < CODE_PARTS_MAX;
+	     i++)
 		if (segments[i].p_type == PT_LOAD && segments[i].p_flags & PF_X)
 			file->parts[file->part_count++] = segments[i];
 	elf_image__build_id(file->image, file->build_id);
