@@ -4,7 +4,6 @@
 #include <stdlib.h>
 
 #include "input.h"
-#include "python/function_owner.h"
 #include "python/function_search.h"
 
 #define PID	0
@@ -15,9 +14,9 @@ static void look_at_function(void *context, struct object_reader *reader,
 			     const struct function_object *function)
 {
 	(void)context;
-	function_search__is_same(reader, function);
-	free(function_search__qualified_name(reader, function));
-	free(function_owner__name_in_class(reader, function->class, function->key, function->name));
+	function_object__is_same(reader, function);
+	free(function_object__believed_name(reader, function, "f", false));
+	free(function_object__believed_name(reader, function, "f", true));
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)

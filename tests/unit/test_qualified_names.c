@@ -218,12 +218,12 @@ static void a_function_that_changed_is_noticed(void **state)
 			.qualified_name = *(uint64_t *)(address + offsets->function_qualname),
 		};
 
-		assert_true(function_search__is_same(&reader, &function));
+		assert_true(function_object__is_same(&reader, &function));
 		*field ^= 8;
-		assert_false(function_search__is_same(&reader, &function));
+		assert_false(function_object__is_same(&reader, &function));
 		*field ^= 8;
 		function.address = 24;
-		assert_false(function_search__is_same(&reader, &function));
+		assert_false(function_object__is_same(&reader, &function));
 	}
 	free_process(process);
 }

@@ -7,7 +7,7 @@
  * object.  So after new code objects were sampled, user space searches all functions once.
  * Sampling does not notice.
  *
- * believed_name.c decides whether a function's name is its code's.  If several functions share a
+ * function_object.c decides whether a function's name is its code's.  If several functions share a
  * code object, all must agree.  The process runs on meanwhile, so after each function the identity
  * of the code object is read again, which must be that of the samples.
  *
@@ -26,7 +26,7 @@
  * same code under another name.  Such code does not count in its function's name either.
  *
  * In 2.7 no function knows its class.  Its name is the path that leads to it, if each part of the
- * path confirms it (function_owner.c).  If two paths do, neither is taken.  The same holds for
+ * path confirms it (function_object.c).  If two paths do, neither is taken.  The same holds for
  * nested functions, whose path would lack "<locals>".
  *
  * A function that is not found keeps its bare name, as nested ones do.
@@ -38,7 +38,6 @@
 #include "base/log.h"
 #include "base/now.h"
 #include "base/xalloc.h"
-#include "naming/believed_name.h"
 #include "naming/code_identity.h"
 #include "naming/qualified_names.h"
 #include "naming/thread_names.h"
@@ -365,8 +364,8 @@ void qualified_names__want(struct qualified_names *names, const struct target_pr
 static void take_name(const struct searched_process *process, struct object_reader *reader,
 		      const struct function_object *function, struct wanted *wanted)
 {
-	char *qualified = deputy__lend(believed_name__of(process->target, reader, function,
-							 wanted->name, wanted->generated));
+	char *qualified = deputy__lend(
+		function_object__believed_name(reader, function, wanted->name, wanted->generated));
 
 	if (qualified && code_identity__read(process->target, function->code) == wanted->identity) {
 		wanted->contradictory |= wanted->qualified && strcmp(wanted->qualified, qualified);

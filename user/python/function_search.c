@@ -11,7 +11,7 @@
  *
  * Objects to be looked at wait on a stack of addresses.  As many as one system call can
  * read are looked at together.  An object that refers to others is followed once, so
- * that cycles end.  In 2.7 the path to a function is its name (function_owner.c), so an
+ * that cycles end.  In 2.7 the path to a function is its name (function_object.c), so an
  * object is followed once for each path.  A class may contain itself: it is followed by
  * two paths at most, as two paths contradict each other anyway.
  *
@@ -28,7 +28,6 @@
 #include "base/now.h"
 #include "base/xalloc.h"
 #include "python/dict.h"
-#include "python/function_owner.h"
 #include "python/function_search.h"
 #include "python/interpreters.h"
 #include "reading/deputy.h"
@@ -46,9 +45,6 @@
 
 /* Objects that are looked at together. */
 #define BATCH 256
-
-/* The fields of a function that are read end below this (3.10: 96). */
-#define FUNCTION_BYTES_MAX 256
 
 /* A bit of tp_flags. */
 #define TYPE_IS_TYPE (1ULL << 31)
@@ -349,38 +345,11 @@ static void follow_function(struct function_search *search, const struct place *
 	dict__free(&dict);
 }
 
-static size_t function_bytes(const struct offsets *offsets)
-{
-	uint32_t fields[] = { offsets->object_type,	offsets->function_code,
-			      offsets->function_name,	offsets->function_qualname,
-			      offsets->function_dict,	offsets->function_closure,
-			      offsets->function_globals };
-
-	return object__bytes(fields, sizeof(fields) / sizeof(fields[0]));
-}
-
-static struct function_object parse_function(const struct offsets *offsets,
-					     const struct place *place, const uint8_t *bytes)
-{
-	return (struct function_object){
-		.address = place->address,
-		.code = object__word(bytes, offsets->function_code),
-		.name = object__word(bytes, offsets->function_name),
-		.qualified_name = object__word(bytes, offsets->function_qualname),
-		.dict = object__word(bytes, offsets->function_dict),
-		.closure = object__word(bytes, offsets->function_closure),
-		.globals = object__word(bytes, offsets->function_globals),
-		.key = place->key,
-		.class = place->class,
-		.owner = place->owner,
-	};
-}
-
 static void look_at_functions(struct function_search *search, const struct place *places,
 			      size_t count)
 {
 	const struct offsets *offsets = search->reader.offsets;
-	size_t size = function_bytes(offsets);
+	size_t size = function_object__bytes(offsets);
 	uint8_t *objects = deputy__lend(xcalloc(count, size));
 	uint64_t addresses[BATCH] = { 0 };
 	bool readable[BATCH];
@@ -390,10 +359,14 @@ static void look_at_functions(struct function_search *search, const struct place
 	target_memory__read_each(search->reader.pid, addresses, count, objects, size, readable);
 	for (size_t i = 0; i < count; i++) {
 		struct function_object function =
-			parse_function(offsets, &places[i], objects + i * size);
+			function_object__parse(offsets, objects + i * size);
 
 		if (!readable[i])
 			continue;
+		function.address = places[i].address;
+		function.key = places[i].key;
+		function.class = places[i].class;
+		function.owner = places[i].owner;
 		search->found(search->context, &search->reader, &function);
 		if ((function.closure || function.dict) && is_news(search, &places[i]))
 			follow_function(search, &places[i], &function);
@@ -534,30 +507,4 @@ bool function_search__go_on(struct function_search *search, int64_t *left_ns)
 const struct function_search_extent *function_search__extent(const struct function_search *search)
 {
 	return &search->extent;
-}
-
-bool function_search__is_same(const struct object_reader *reader,
-			      const struct function_object *function)
-{
-	const struct offsets *offsets = reader->offsets;
-	uint8_t bytes[FUNCTION_BYTES_MAX];
-	struct function_object now;
-
-	if (target_memory__read(reader->pid, function->address, bytes, function_bytes(offsets)))
-		return false;
-	now = parse_function(offsets, &(struct place){ .address = function->address }, bytes);
-	return now.code == function->code && now.name == function->name &&
-	       now.qualified_name == function->qualified_name && now.dict == function->dict &&
-	       now.globals == function->globals;
-}
-
-char *function_search__qualified_name(struct object_reader *reader,
-				      const struct function_object *function)
-{
-	if (!function->owner)
-		return object__text(reader, function->qualified_name);
-	return function->globals == function->owner->globals
-		       ? function_owner__qualify(reader, function->owner, function->key,
-						 function->name)
-		       : NULL;
 }

@@ -6,20 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "python/object.h"
-
-struct function_owner;
-
-/* A function object and how it was found. */
-struct function_object {
-	uint64_t address;
-	uint64_t code, name, qualified_name, dict, closure;
-	/* The class that refers to the function, and the str by which it does; 0: no class does.
-	 * In 2.7, KEY is the str by which OWNER refers to it. */
-	uint64_t class, key;
-	uint64_t globals;
-	const struct function_owner *owner;
-};
+#include "python/function_object.h"
 
 /* Called for each function; several times if the function has several names. */
 typedef void (*function_search__found)(void *context, struct object_reader *reader,
@@ -46,14 +33,5 @@ struct function_search_extent {
 	bool cut; /* a limit was reached: functions may be missing */
 };
 const struct function_search_extent *function_search__extent(const struct function_search *search);
-
-/* Reads FUNCTION again.  False if it has changed or is not readable. */
-bool function_search__is_same(const struct object_reader *reader,
-			      const struct function_object *function);
-
-/* The qualified name of FUNCTION; in 2.7, the path to it.  NULL if it is not known.  The search
- * must still exist.  The caller frees. */
-char *function_search__qualified_name(struct object_reader *reader,
-				      const struct function_object *function);
 
 #endif
