@@ -155,7 +155,7 @@ WATCH_WRAPPED := $(addprefix target_map__,new_serial put refuse follow set_aside
 
 # What a fuzzer gives its own answers to, instead of the system or another module.
 FUZZ_WRAPPED := clock_gettime nanosleep
-$(OUTPUT)/fuzz/fuzz_process: FUZZ_WRAPPED += fopen target_file__begin target_file__read_on
+$(OUTPUT)/fuzz/fuzz_process: FUZZ_WRAPPED += fopen target_file__read_on
 $(OUTPUT)/fuzz/fuzz_runtime: FUZZ_WRAPPED += process__open_mapping process__program_mappings
 $(OUTPUT)/fuzz/fuzz_http: FUZZ_WRAPPED += $(addprefix recording__,ahead_ns look account profile targets) listen \
 	bind curl_easy_init

@@ -27,40 +27,33 @@ FILE *__wrap_fopen(const char *path, const char *mode)
 	return fmemopen((void *)file.next, file.left, "r");
 }
 
-ssize_t __wrap_target_file__begin(pid_t pid, const char *path, void *buffer, size_t length,
-				  int *fd);
-ssize_t __wrap_target_file__read_on(pid_t pid, int fd, void *buffer, size_t length);
-
-static size_t copy_from(const struct input *input, void *buffer, size_t length)
-{
-	if (length > input->left)
-		length = input->left;
-	memcpy(buffer, input->next, length);
-	return length;
-}
+ssize_t __wrap_target_file__read_on(pid_t pid, const char *path, int *fd, void *buffer,
+				    size_t length);
 
 /* What is read on and on, from its beginning. */
 static struct input rest;
 
 /* In parts that end within lines. */
-ssize_t __wrap_target_file__read_on(pid_t pid, int fd, void *buffer, size_t length)
+ssize_t __wrap_target_file__read_on(pid_t pid, const char *path, int *fd, void *buffer,
+				    size_t length)
 {
-	size_t got = copy_from(&rest, buffer, length < PART_BYTES ? length : PART_BYTES);
+	size_t most = strstr(path, "/maps") ? PART_BYTES : length, got;
 
 	(void)pid;
-	(void)fd;
+	if (*fd < 0)
+		rest = file;
+	got = most < length ? most : length;
+	got = got < rest.left ? got : rest.left;
+	memcpy(buffer, rest.next, got);
 	rest.next += got;
 	rest.left -= got;
+	if (got && *fd < 0) {
+		*fd = dup(STDERR_FILENO);
+	} else if (!got && *fd >= 0) {
+		close(*fd);
+		*fd = -1;
+	}
 	return got;
-}
-
-ssize_t __wrap_target_file__begin(pid_t pid, const char *path, void *buffer, size_t length, int *fd)
-{
-	rest = file;
-	*fd = dup(STDERR_FILENO);
-	if (!strstr(path, "/maps"))
-		return copy_from(&file, buffer, length);
-	return __wrap_target_file__read_on(pid, *fd, buffer, length);
 }
 
 static void check_mappings(void)

@@ -26,7 +26,7 @@
 #define COMM_BYTES_MAX 64
 
 /* With thousands of services in a cluster, every container has some variables of each. */
-#define ENVIRONMENT_BYTES_MAX TARGET_FILE_START_BYTES
+#define ENVIRONMENT_BYTES_MAX TARGET_FILE_BLOCK_BYTES
 
 /* More than anybody nests shells. */
 #define ANCESTORS_MAX 32

@@ -50,13 +50,13 @@ static bool maps_device(const struct mapping *mappings, ssize_t count, dev_t dev
 bool fuse_mount__owner(pid_t pid, uid_t *owner)
 {
 	pid_t reader = process__reader(pid);
-	char *text = xcalloc(1, TARGET_FILE_START_BYTES + 1), *next = text, *line;
+	char *text = xcalloc(1, TARGET_FILE_BLOCK_BYTES + 1), *next = text, *line;
 	struct mapping *mappings;
 	bool cut, found = false;
 	ssize_t count = process__program_mappings(pid, reader, &mappings, &cut);
 	dev_t device;
 
-	process__read_file(pid, reader, "mountinfo", text, TARGET_FILE_START_BYTES);
+	process__read_file(pid, reader, "mountinfo", text, TARGET_FILE_BLOCK_BYTES);
 	while (!found && (line = strsep(&next, "\n")))
 		found = parse(line, &device, owner) && maps_device(mappings, count, device);
 	free(mappings);

@@ -23,10 +23,6 @@
  * takes half of it; with the longest paths, a gigabyte. */
 #define MAPS_BYTES_MAX (16 * 1024 * 1024)
 
-/* The limit for a line of it.  A path of PATH_MAX bytes takes at most four times as much.  Only a
- * process that changes its directory step by step can make a longer one. */
-#define LINE_BYTES_MAX 32768
-
 /* Longer than a status, unless the user is in very many groups. */
 #define STATUS_BYTES 4096
 
@@ -238,11 +234,11 @@ char *process__cgroups(pid_t pid)
 size_t process__read_file(pid_t pid, pid_t reader, const char *name, char *bytes, size_t size)
 {
 	char path[PATH_BYTES];
+	int fd = -1;
 	ssize_t got;
-	int fd;
 
 	write_path(reader, name, path);
-	got = target_file__begin(pid, path, bytes, size, &fd);
+	got = target_file__read_on(pid, path, &fd, bytes, size);
 	if (fd >= 0)
 		close(fd);
 	return got > 0 ? got : 0;
@@ -310,20 +306,6 @@ const char *process__stopped_by(pid_t pid)
 	return by;
 }
 
-/* An errand may be abandoned and started again.  Everything that it allocates is here. */
-struct map_reading {
-	pid_t pid, reader;
-	int fd; /* -1: none */
-	struct mapping *mappings;
-	size_t count, capacity;
-	size_t bytes_left;
-	bool anonymous; /* executable memory without a file is wanted, too */
-	bool cut;
-	ssize_t error;
-	size_t start, end; /* the part that is not parsed yet */
-	char bytes[LINE_BYTES_MAX];
-};
-
 /* The kernel's name for its image. */
 #define VDSO_TEXT "[vdso]"
 
@@ -343,113 +325,78 @@ static bool parse_mapping(const char *line, struct mapping *mapping)
 	       (mapping->inode && permissions[1] == 'w' && permissions[3] == 'p');
 }
 
-/* Keeps the rest of a line and reads more.  Returns whether there was more. */
-static bool read_on(struct map_reading *reading)
+/* An errand may be abandoned and started again.  Everything that it allocates is here. */
+struct maps {
+	pid_t pid, reader;
+	char *text; /* ends with a NUL */
+	size_t capacity;
+	bool cut; /* the file is longer than is read */
+	ssize_t error;
+};
+
+/* One errand, as each hand-over may have to wait for a CPU. */
+static void read_maps(void *context)
 {
-	size_t left = reading->end - reading->start, room = sizeof(reading->bytes) - left;
-	ssize_t got;
-
-	memmove(reading->bytes, reading->bytes + reading->start, left);
-	reading->start = 0;
-	reading->end = left;
-	if (reading->fd < 0)
-		return false;
-	room = room < reading->bytes_left ? room : reading->bytes_left;
-	reading->cut = !room;
-	if (reading->cut)
-		return false;
-	got = target_file__read_on(reading->pid, reading->fd, reading->bytes + left, room);
-	if (got <= 0) {
-		reading->error = got;
-		return false;
-	}
-	reading->end += got;
-	reading->bytes_left -= got;
-	return true;
-}
-
-/* NULL: there are no more. */
-static char *next_line(struct map_reading *reading)
-{
-	do {
-		char *line = reading->bytes + reading->start;
-		char *end = memchr(line, '\n', reading->end - reading->start);
-
-		if (end) {
-			*end = '\0';
-			reading->start += end + 1 - line;
-			return line;
-		}
-	} while (read_on(reading));
-	return NULL;
-}
-
-/* Starts, also again after the errand was abandoned. */
-static void begin_mappings(struct map_reading *reading)
-{
+	struct maps *maps = context;
 	char path[PATH_BYTES];
+	size_t length = 0;
 	ssize_t got;
+	int fd = -1;
 
-	if (reading->fd >= 0)
-		close(reading->fd);
-	reading->fd = -1;
-	reading->count = reading->start = reading->end = 0;
-	reading->bytes_left = MAPS_BYTES_MAX;
-	reading->cut = false;
-	write_path(reading->reader, "maps", path);
-	got = target_file__begin(reading->pid, path, reading->bytes, sizeof(reading->bytes),
-				 &reading->fd);
-	reading->error = got < 0 ? got : 0;
-	reading->end = got < 0 ? 0 : got;
-	reading->bytes_left -= reading->end;
+	write_path(maps->reader, "maps", path);
+	do {
+		maps->text =
+			xgrow(maps->text, &maps->capacity, length + TARGET_FILE_BLOCK_BYTES + 1, 1);
+		got = target_file__read_on(maps->pid, path, &fd, maps->text + length,
+					   TARGET_FILE_BLOCK_BYTES);
+		length += got > 0 ? got : 0;
+	} while (fd >= 0 && length < MAPS_BYTES_MAX);
+	maps->cut = fd >= 0;
+	if (maps->cut)
+		close(fd);
+	maps->text[length] = '\0';
+	maps->error = got < 0 ? got : 0;
 }
 
-static void read_mappings(void *context)
+/* The mappings in the lines of TEXT, of which the last may be cut. */
+static ssize_t parse_mappings(char *text, bool anonymous, struct mapping **mappings)
 {
-	struct map_reading *reading = context;
+	size_t count = 0, capacity = 0;
+	char *next = text, *line;
 	struct mapping mapping;
-	char *line;
 
-	begin_mappings(reading);
-	while ((line = next_line(reading))) {
-		if (!parse_mapping(line, &mapping) || !(mapping.inode || reading->anonymous))
+	while ((line = strsep(&next, "\n")) && next) {
+		if (!parse_mapping(line, &mapping) || !(mapping.inode || anonymous))
 			continue;
-		reading->mappings = xgrow(reading->mappings, &reading->capacity, reading->count + 1,
-					  sizeof(mapping));
-		reading->mappings[reading->count++] = mapping;
+		*mappings = xgrow(*mappings, &capacity, count + 1, sizeof(mapping));
+		(*mappings)[count++] = mapping;
 	}
-	if (reading->fd >= 0)
-		close(reading->fd);
-	reading->fd = -1;
+	return count;
 }
 
-/* The kernel gives one page per read, so one errand does all the reads. */
-static ssize_t read_all_mappings(pid_t pid, pid_t reader, bool anonymous, struct mapping **mappings,
-				 bool *cut)
+/* ANONYMOUS: executable memory without a file is wanted, too. */
+static ssize_t read_mappings(pid_t pid, pid_t reader, bool anonymous, struct mapping **mappings,
+			     bool *cut)
 {
-	struct map_reading *reading = xcalloc(1, sizeof(*reading));
+	struct maps maps = { .pid = pid, .reader = reader };
 	ssize_t result;
 
-	reading->pid = pid;
-	reading->reader = reader;
-	reading->anonymous = anonymous;
-	reading->fd = -1;
-	deputy__send(read_mappings, reading);
-	*cut = reading->cut;
-	*mappings = reading->mappings;
-	result = reading->error ? reading->error : (ssize_t)reading->count;
-	free(reading);
+	deputy__send(read_maps, &maps);
+	*cut = maps.cut;
+	*mappings = NULL;
+	result = maps.error ? maps.error : parse_mappings(maps.text, anonymous, mappings);
+	free(maps.text);
 	return result == -ENOENT ? -ESRCH : result;
 }
 
 ssize_t process__program_mappings(pid_t pid, pid_t reader, struct mapping **mappings, bool *cut)
 {
-	return read_all_mappings(pid, reader, false, mappings, cut);
+	return read_mappings(pid, reader, false, mappings, cut);
 }
 
 ssize_t process__code_mappings(pid_t pid, pid_t reader, struct mapping **mappings, bool *cut)
 {
-	return read_all_mappings(pid, reader, true, mappings, cut);
+	return read_mappings(pid, reader, true, mappings, cut);
 }
 
 #define MAPPING_PATH_BYTES 96

@@ -18,33 +18,20 @@
 #include "reading/target_files.h"
 #include "system/capabilities.h"
 
-#define BLOCK_BYTES (DEPUTY_DESK_BYTES / 2)
-
 /* For the read of one file. */
 #define INTERRUPTIONS_MAX 100
 
-struct path_request {
-	int root;
+struct request {
+	int root, fd;
 	uid_t owner;
-	char path[PATH_MAX];
-	struct file_identity identity;
-};
-
-struct block_request {
-	int fd;
 	uint64_t offset;
 	size_t length;
-	uint8_t bytes[BLOCK_BYTES];
+	struct file_identity identity;
+	char path[PATH_MAX];
+	uint8_t bytes[TARGET_FILE_BLOCK_BYTES];
 };
 
-struct start_request {
-	char path[64];
-	size_t length;
-	int fd; /* -1: all was read */
-	uint8_t bytes[TARGET_FILE_START_BYTES];
-};
-
-_Static_assert(sizeof(struct start_request) <= DEPUTY_DESK_BYTES, "the desk has room for it");
+_Static_assert(sizeof(struct request) <= DEPUTY_DESK_BYTES, "the desk has room for it");
 
 /* Reopens the O_PATH descriptor PLACE for reading, and closes it.  Only a regular file.  Unless
  * OWNER is NULL, the file must be OWNER's, or root's and readable for all: a file that the target
@@ -73,7 +60,7 @@ cleanup:
 
 static int64_t open_regular(void *desk)
 {
-	const struct path_request *request = desk;
+	const struct request *request = desk;
 	int place = open(request->path, O_PATH | O_CLOEXEC);
 
 	return place < 0 ? -errno : open_place(place, NULL);
@@ -81,7 +68,7 @@ static int64_t open_regular(void *desk)
 
 /* Returns an O_PATH descriptor of the request's path, or -1 with errno.  RESOLVE as in
  * openat2(2). */
-static int find_below(const struct path_request *request, uint64_t resolve)
+static int find_below(const struct request *request, uint64_t resolve)
 {
 	struct open_how how = { .flags = O_PATH | O_CLOEXEC, .resolve = resolve };
 
@@ -90,7 +77,7 @@ static int find_below(const struct path_request *request, uint64_t resolve)
 
 static int64_t open_below(void *desk)
 {
-	const struct path_request *request = desk;
+	const struct request *request = desk;
 	int place = find_below(request, RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS);
 
 	return place < 0 ? -errno : open_place(place, &request->owner);
@@ -117,7 +104,7 @@ static int identify(int at, const char *path, struct file_identity *identity, bo
 
 static int64_t identify_regular(void *desk)
 {
-	struct path_request *request = desk;
+	struct request *request = desk;
 	bool regular;
 	int error = identify(AT_FDCWD, request->path, &request->identity, &regular);
 
@@ -126,7 +113,7 @@ static int64_t identify_regular(void *desk)
 
 static int64_t open_directory(void *desk)
 {
-	struct path_request *request = desk;
+	struct request *request = desk;
 	int fd = open(request->path, O_PATH | O_DIRECTORY | O_CLOEXEC), error;
 	bool regular;
 
@@ -153,51 +140,45 @@ static int64_t look_below(void *desk)
 
 static int64_t read_block(void *desk)
 {
-	struct block_request *request = desk;
+	struct request *request = desk;
 
 	ssize_t got = pread(request->fd, request->bytes, request->length, request->offset);
 
 	return got < 0 ? -errno : got;
 }
 
-static int64_t read_next(void *desk)
-{
-	struct block_request *request = desk;
-
-	ssize_t got = read(request->fd, request->bytes, request->length);
-
-	return got < 0 ? -errno : got;
-}
-
 /* Reads until the end or until the buffer is full.  Continues after a signal. */
-static int64_t read_start(void *desk)
+static int64_t read_on(void *desk)
 {
-	struct start_request *request = desk;
-	int fd = open(request->path, O_RDONLY | O_CLOEXEC), interruptions = 0;
+	struct request *request = desk;
+	int interruptions = 0, error = 0;
 	size_t done = 0;
 	ssize_t got = 1;
 
-	if (fd < 0)
+	if (request->fd < 0)
+		request->fd = open(request->path, O_RDONLY | O_CLOEXEC);
+	if (request->fd < 0)
 		return -errno;
-	deputy__hold(fd);
+	deputy__hold(request->fd);
 	while (done < request->length && got > 0) {
-		got = read(fd, request->bytes + done, request->length - done);
+		got = read(request->fd, request->bytes + done, request->length - done);
+		error = got < 0 ? errno : 0;
 		if (got > 0)
 			done += got;
-		else if (got < 0 && errno == EINTR && ++interruptions < INTERRUPTIONS_MAX)
+		else if (error == EINTR && ++interruptions < INTERRUPTIONS_MAX)
 			got = 1;
 	}
-	request->fd = got > 0 ? fd : -1;
 	if (got <= 0) {
 		deputy__hold(-1);
-		close(fd);
+		close(request->fd);
+		request->fd = -1;
 	}
-	return done;
+	return done ? (int64_t)done : error == EINTR ? -EIO : -error;
 }
 
 static int64_t measure(void *desk)
 {
-	const struct block_request *request = desk;
+	const struct request *request = desk;
 	struct stat status;
 
 	return fstat(request->fd, &status) ? -errno : status.st_size;
@@ -205,7 +186,7 @@ static int64_t measure(void *desk)
 
 static int64_t close_file(void *desk)
 {
-	const struct block_request *request = desk;
+	const struct request *request = desk;
 
 	return close(request->fd);
 }
@@ -213,7 +194,7 @@ static int64_t close_file(void *desk)
 /* Runs WORK with PATH below ROOT. */
 static int64_t run_with_path(pid_t pid, int64_t (*work)(void *desk), int root, const char *path)
 {
-	struct path_request *request = deputy__desk();
+	struct request *request = deputy__desk();
 
 	if (strlen(path) >= sizeof(request->path))
 		return -ENAMETOOLONG;
@@ -229,7 +210,7 @@ int target_file__open(pid_t pid, const char *path)
 
 int target_file__open_below(pid_t pid, int root, const char *path, uid_t owner)
 {
-	struct path_request *request = deputy__desk();
+	struct request *request = deputy__desk();
 
 	request->owner = owner;
 	return run_with_path(pid, open_below, root, path);
@@ -237,7 +218,7 @@ int target_file__open_below(pid_t pid, int root, const char *path, uid_t owner)
 
 int target_file__open_directory(pid_t pid, const char *path, struct file_identity *identity)
 {
-	const struct path_request *request = deputy__desk();
+	const struct request *request = deputy__desk();
 	int fd = run_with_path(pid, open_directory, -1, path);
 
 	if (fd >= 0)
@@ -259,7 +240,7 @@ bool target_file__identify(int fd, struct file_identity *identity)
 
 int target_file__identify_path(pid_t pid, const char *path, struct file_identity *identity)
 {
-	const struct path_request *request = deputy__desk();
+	const struct request *request = deputy__desk();
 	int error = run_with_path(pid, identify_regular, -1, path);
 
 	if (!error)
@@ -269,7 +250,7 @@ int target_file__identify_path(pid_t pid, const char *path, struct file_identity
 
 int64_t target_file__size(pid_t pid, int fd)
 {
-	struct block_request *request = deputy__desk();
+	struct request *request = deputy__desk();
 
 	request->fd = fd;
 	return deputy__run(pid, measure);
@@ -297,9 +278,10 @@ bool target_file__read(pid_t pid, int fd, void *buffer, size_t length, uint64_t 
 	size_t done = read_cached(fd, buffer, length, offset);
 
 	for (size_t part; done < length; done += part) {
-		struct block_request *request = deputy__desk();
+		struct request *request = deputy__desk();
 
-		part = length - done < BLOCK_BYTES ? length - done : BLOCK_BYTES;
+		part = length - done < TARGET_FILE_BLOCK_BYTES ? length - done
+							       : TARGET_FILE_BLOCK_BYTES;
 		request->fd = fd;
 		request->offset = offset + done;
 		request->length = part;
@@ -366,7 +348,7 @@ static void leave_closing(int fd)
 
 void target_file__close(pid_t pid, int fd)
 {
-	struct block_request *request;
+	struct request *request;
 
 	if (!deputy__answers(pid)) {
 		leave_closing(fd);
@@ -377,32 +359,15 @@ void target_file__close(pid_t pid, int fd)
 	deputy__run(pid, close_file);
 }
 
-ssize_t target_file__begin(pid_t pid, const char *path, void *buffer, size_t length, int *fd)
+ssize_t target_file__read_on(pid_t pid, const char *path, int *fd, void *buffer, size_t length)
 {
-	struct start_request *request = deputy__desk();
+	struct request *request = deputy__desk();
 	int64_t got;
 
-	*fd = -1;
-	if (strlen(path) >= sizeof(request->path))
-		return -ENAMETOOLONG;
-	strcpy(request->path, path);
-	request->length = length < sizeof(request->bytes) ? length : sizeof(request->bytes);
-	got = deputy__run(pid, read_start);
-	if (got < 0)
-		return got;
-	*fd = request->fd;
-	memcpy(buffer, request->bytes, got);
-	return got;
-}
-
-ssize_t target_file__read_on(pid_t pid, int fd, void *buffer, size_t length)
-{
-	struct block_request *request = deputy__desk();
-	int64_t got;
-
-	request->fd = fd;
-	request->length = length < BLOCK_BYTES ? length : BLOCK_BYTES;
-	got = deputy__run(pid, read_next);
+	request->fd = *fd;
+	request->length = length < TARGET_FILE_BLOCK_BYTES ? length : TARGET_FILE_BLOCK_BYTES;
+	got = run_with_path(pid, read_on, -1, path);
+	*fd = got > 0 ? request->fd : -1;
 	if (got > 0)
 		memcpy(buffer, request->bytes, got);
 	return got;

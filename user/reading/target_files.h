@@ -46,14 +46,11 @@ void target_file__close(pid_t pid, int fd);
  * is opened for reading. */
 bool target_file__exists(pid_t pid, int root, const char *path);
 
-#define TARGET_FILE_START_BYTES (128 * 1024)
+#define TARGET_FILE_BLOCK_BYTES (128 * 1024)
 
-/* Reads the start of PATH, a file of /proc: LENGTH bytes, but at most TARGET_FILE_START_BYTES.
- * *FD: for reading on; -1 at the end of the file.  Returns how many bytes, or -errno. */
-ssize_t target_file__begin(pid_t pid, const char *path, void *buffer, size_t length, int *fd);
-
-/* Reads on, at most LENGTH bytes.  Returns how many, which may be fewer; 0 at the end; or
- * -errno. */
-ssize_t target_file__read_on(pid_t pid, int fd, void *buffer, size_t length);
+/* Reads on in *FD, or from the start of PATH, a file of /proc, if *FD is -1: LENGTH bytes, but at
+ * most TARGET_FILE_BLOCK_BYTES.  *FD is for reading on, or for close(2); -1 at the end of the file
+ * and after an error.  Returns how many bytes, or -errno. */
+ssize_t target_file__read_on(pid_t pid, const char *path, int *fd, void *buffer, size_t length);
 
 #endif
