@@ -10,7 +10,6 @@
 #include "input.h"
 #include "offsets.h"
 #include "python/python_image.h"
-#include "python/python_version.h"
 #include "unwind/cfi.h"
 #include "unwind/plumbing.h"
 #include "unwind/symbols.h"
@@ -37,8 +36,7 @@ static void look_around(struct elf_image *image)
 	for (int executable = 0; executable <= 1; executable++)
 		elf_segments__bias(image->segments, image->header.e_phnum, 0x400000, address,
 				   executable, &bias);
-	python_version__find_runtime(image, &address);
-	python_version__format(python_version__detect(PID, image, 0), version);
+	python_image__format_version(python_image__version(PID, image, 0), version);
 	python_image__examine(PID, image, 0, &runtime);
 }
 

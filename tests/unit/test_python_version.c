@@ -12,7 +12,7 @@
 #include <cmocka.h>
 
 #include "architecture/architecture.h"
-#include "python/python_version.h"
+#include "python/python_image.h"
 
 #define CONSTANTS_AT 4096
 
@@ -48,7 +48,7 @@ static uint32_t version_of(const void *constants, size_t size)
 	uint32_t version;
 
 	assert_non_null(image);
-	version = python_version__detect(getpid(), image, 0);
+	version = python_image__version(getpid(), image, 0);
 	elf_image__close(image);
 	return version;
 }

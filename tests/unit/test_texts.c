@@ -17,7 +17,7 @@
 
 #include "base/xalloc.h"
 #include "profile/plain_text.h"
-#include "python/python_version.h"
+#include "python/python_image.h"
 #include "reading/root_folder.c"
 #include "reading/target_files.h"
 #include "system/cpus.h"
@@ -114,9 +114,9 @@ static void test_version_texts(void **state)
 	char text[PYTHON_VERSION_TEXT_MAX];
 
 	(void)state;
-	python_version__format(0x030b07f0, text);
+	python_image__format_version(0x030b07f0, text);
 	assert_string_equal(text, "3.11.7");
-	python_version__format(0x030f00c2, text);
+	python_image__format_version(0x030f00c2, text);
 	assert_string_equal(text, "3.15.0rc2");
 }
 

@@ -119,7 +119,7 @@ static int compare_targets(const void *left, const void *right)
 	return difference ? difference : strcmp(a->runtime.version, b->runtime.version);
 }
 
-/* Versions need no escaping: python_version.c lets them have only digits, dots and letters. */
+/* Versions need no escaping: python_image.c lets them have only digits, dots and letters. */
 static void write_targets(const struct agent_state *state, FILE *file)
 {
 	struct target_process **sorted = xcalloc(state->target_count + 1, sizeof(*sorted));

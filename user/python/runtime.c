@@ -148,7 +148,7 @@ static bool find_pthread_self(struct elf_image *image, bool python, uint64_t *ad
 static int examine_image(struct search *search, struct elf_image *image,
 			 const struct mapping *mappings, ssize_t count, bool *useful)
 {
-	bool python = python_version__is_any(image);
+	bool python = python_image__is_any(image);
 	uint64_t type, self, biases[LOADED_MAX];
 	bool has_self = find_pthread_self(image, python, &self);
 	bool has_type = !python && elf_image__exported_symbol(image, "PyCode_Type", &type);

@@ -8,9 +8,17 @@
 #include <sys/types.h>
 
 #include "offsets.h"
-#include "python/python_version.h"
+
+/* Room for "3.13.0rc12+". */
+#define PYTHON_VERSION_TEXT_MAX 16
 
 struct mapping;
+
+/* A kind of Python that is not walked, whatever its version.  Its samples are counted. */
+struct python_kind {
+	const char *name;      /* "a 32-bit Python" */
+	const char *supported; /* what is supported instead; NULL: this architecture's Python */
+};
 
 struct runtime {
 	char version[PYTHON_VERSION_TEXT_MAX];
