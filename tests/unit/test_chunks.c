@@ -30,11 +30,11 @@ static uint32_t take(struct chunks *chunks, size_t size, size_t count, bool in_o
 
 static void assert_refuses(struct chunks *chunks, size_t size, size_t count, bool in_one, int error)
 {
-	uint64_t used = chunks__used(chunks);
+	uint64_t used = chunks->used;
 	uint32_t number;
 
 	assert_int_equal(chunks__take(chunks, size, count, in_one, &number), error);
-	assert_int_equal(chunks__used(chunks), used);
+	assert_int_equal(chunks->used, used);
 }
 
 static void takes_one_after_another(void **state)
@@ -48,7 +48,7 @@ static void takes_one_after_another(void **state)
 	/* Each thing at a multiple of its size. */
 	assert_int_equal(take(chunks, MAPPING, 2, true), 1);
 	assert_int_equal(take(chunks, WORD, 1, false), 3 * MAPPING / WORD);
-	assert_int_equal(chunks__used(chunks), 3 * MAPPING + WORD);
+	assert_int_equal(chunks->used, 3 * MAPPING + WORD);
 	assert_int_equal(unwind_maps.made, 1);
 	chunks__free(chunks);
 	chunks__free(NULL);
@@ -143,7 +143,7 @@ static void begins_anew(void **state)
 	take(chunks, WORD, 2 * CHUNK_ROWS, false);
 	*(uint32_t *)chunks__at(chunks, WORD, CHUNK_ROWS) = 42;
 	chunks__begin_anew(chunks);
-	assert_int_equal(chunks__used(chunks), 0);
+	assert_int_equal(chunks->used, 0);
 	assert_int_equal(unwind_maps.installed, 3);
 	assert_int_equal(unwind_maps.last_installed, 0);
 	assert_int_equal(take(chunks, WORD, 2 * CHUNK_ROWS, false), 0);

@@ -51,7 +51,7 @@ static struct fake_process *make_process(const struct offsets *offsets)
 	process->target.runtime.offsets = *offsets;
 	process->target.runtime.interpreters = (uintptr_t)&process->interpreters;
 	process->profile = profile__new();
-	process->names = thread_names__new(process->profile, &process->target);
+	process->names = thread_names__new(process->profile, &process->target, NULL);
 	return process;
 }
 

@@ -261,13 +261,12 @@ static void look_with(struct process_symbols *process, const struct process_symb
 {
 	struct naming_context *shared = process->shared;
 
-	if (parent && parent->root) {
-		process->root = root_folder__share(parent->root);
-		process->thread_names = thread_names__fork(parent->thread_names, process->target);
-	} else {
-		process->root = root_folder__open(&shared->roots, process->pid);
-		process->thread_names = thread_names__new(shared->profile, process->target);
-	}
+	if (parent && !parent->root)
+		parent = NULL;
+	process->root = parent ? root_folder__share(parent->root)
+			       : root_folder__open(&shared->roots, process->pid);
+	process->thread_names = thread_names__new(shared->profile, process->target,
+						  parent ? parent->thread_names : NULL);
 	if (process->target->ended)
 		close_files(process);
 }

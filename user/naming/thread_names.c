@@ -84,24 +84,17 @@ struct thread_names {
 	size_t active_count;
 };
 
-struct thread_names *thread_names__new(struct profile *profile, const struct target_process *target)
+struct thread_names *thread_names__new(struct profile *profile, const struct target_process *target,
+				       const struct thread_names *parent)
 {
 	struct thread_names *names = xcalloc(1, sizeof(*names));
 
+	if (parent)
+		*names = *parent;
+	else
+		names->nested = process__inner_tid(target->process.pid, target->process.pid) !=
+				target->process.pid;
 	names->profile = profile;
-	names->target = target;
-	names->nested =
-		process__inner_tid(target->process.pid, target->process.pid) != target->process.pid;
-	names->due_ns = THREAD_NAMES_NEVER;
-	return names;
-}
-
-struct thread_names *thread_names__fork(const struct thread_names *parent,
-					const struct target_process *target)
-{
-	struct thread_names *names = xcalloc(1, sizeof(*names));
-
-	*names = *parent;
 	names->target = target;
 	names->threads = NULL;
 	names->due_ns = THREAD_NAMES_NEVER;

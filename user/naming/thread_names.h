@@ -12,16 +12,12 @@
 
 struct thread_names;
 
-/* Names threads of TARGET in PROFILE.  Both must outlive it.  Free with thread_names__free, which
- * takes NULL. */
-struct thread_names *thread_names__new(struct profile *profile,
-				       const struct target_process *target);
+/* Names threads of TARGET in PROFILE.  Both must outlive it.  PARENT: that of the process that
+ * forked it, whose dicts of threads are at the same addresses; or NULL.  Free with
+ * thread_names__free, which takes NULL. */
+struct thread_names *thread_names__new(struct profile *profile, const struct target_process *target,
+				       const struct thread_names *parent);
 void thread_names__free(struct thread_names *names);
-
-/* Same for a process that the process of PARENT forked: the dicts of its threads are at the same
- * addresses. */
-struct thread_names *thread_names__fork(const struct thread_names *parent,
-					const struct target_process *target);
 
 /* Adds the sampled thread of DEFINITION, which is THREAD in the profile.  Returns whether it has
  * its name from Python. */

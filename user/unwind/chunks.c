@@ -19,13 +19,6 @@ struct chunk {
 	uint8_t *memory;
 };
 
-struct chunks {
-	int map_fd;
-	uint64_t limit, used; /* bytes */
-	struct chunk *all;
-	size_t count, capacity;
-};
-
 struct chunks *chunks__new(int map_fd, uint64_t budget)
 {
 	struct chunks *chunks = xcalloc(1, sizeof(*chunks));
@@ -111,14 +104,4 @@ void chunks__begin_anew(struct chunks *chunks)
 	chunks->used = 0;
 	if (chunks->count)
 		install(chunks, 0, chunks->all[0].fd);
-}
-
-uint64_t chunks__limit(const struct chunks *chunks)
-{
-	return chunks->limit;
-}
-
-uint64_t chunks__used(const struct chunks *chunks)
-{
-	return chunks->used;
 }

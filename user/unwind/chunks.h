@@ -10,7 +10,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct chunks;
+struct chunks {
+	int map_fd;
+	uint64_t limit, used; /* bytes that may be taken in all, and those that were */
+	struct chunk *all;
+	size_t count, capacity;
+};
 
 /* Adds chunks to MAP_FD, an array of maps, up to BUDGET bytes.  Free: chunks__free, NULL too. */
 struct chunks *chunks__new(int map_fd, uint64_t budget);
@@ -27,11 +32,5 @@ void *chunks__at(const struct chunks *chunks, size_t size, uint32_t number);
 /* Gives back all room.  Nothing in BPF may refer to it any more.  Returns once no running BPF
  * program still uses an earlier look-up. */
 void chunks__begin_anew(struct chunks *chunks);
-
-/* Bytes that may be taken in all. */
-uint64_t chunks__limit(const struct chunks *chunks);
-
-/* Bytes that were taken. */
-uint64_t chunks__used(const struct chunks *chunks);
 
 #endif

@@ -159,8 +159,7 @@ int file_rows__store(struct chunks *chunks, const struct cfi_rows *rows, struct 
 	first_page = page_of(rows->all[0].address);
 	pages = page_of(rows->all[rows->count - 1].address) - first_page + 1;
 	/* A few functions may be spread over gigabytes. */
-	if (words >= DIRECTORY_FIRST_LIMIT ||
-	    pages + words > chunks__limit(chunks) / 2 / sizeof(uint32_t))
+	if (words >= DIRECTORY_FIRST_LIMIT || pages + words > chunks->limit / 2 / sizeof(uint32_t))
 		return -E2BIG;
 	error = chunks__take(chunks, sizeof(uint32_t), pages, false, &directory);
 	if (!error)

@@ -440,7 +440,7 @@ int64_t unwinder__work(struct unwinder *unwinder, int64_t now)
 
 uint64_t unwinder__bytes(const struct unwinder *unwinder)
 {
-	return unwinder && unwinder->files.chunks ? chunks__used(unwinder->files.chunks) : 0;
+	return unwinder && unwinder->files.chunks ? unwinder->files.chunks->used : 0;
 }
 
 const char *unwinder__jit_name(struct unwinder *unwinder, uint64_t serial, uint64_t address)
