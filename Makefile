@@ -173,7 +173,7 @@ $(OUTPUT)/unit/test_output_file: UNIT_WRAPPED := fchown fchmod
 $(OUTPUT)/unit/test_texts: UNIT_WRAPPED := target_file__exists
 $(addprefix $(OUTPUT)/unit/test_,watch scan): UNIT_WRAPPED := $(WATCH_WRAPPED) sampler__drain \
 	sampler__harvest program__identify target__open clock_gettime
-$(OUTPUT)/unit/test_deputy: UNIT_WRAPPED := clock_gettime sem_clockwait usleep
+$(OUTPUT)/unit/test_reader: UNIT_WRAPPED := clock_gettime sem_clockwait usleep
 $(OUTPUT)/unit/test_store_limits: UNIT_WRAPPED := clock_gettime
 $(addprefix $(OUTPUT)/unit/test_,process runtime): UNIT_WRAPPED := sem_post
 # BPF's maps of what unwinding needs: tests/unit/unwind_maps.h.

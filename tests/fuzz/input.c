@@ -5,7 +5,7 @@
 
 #include "debug_offsets_images.h"
 #include "input.h"
-#include "reading/deputy.h"
+#include "reading/reader.h"
 #include "reading/target_memory.h"
 
 #define ARRAY_SIZE(array) (sizeof(array) / sizeof((array)[0]))
@@ -124,78 +124,78 @@ int __wrap_nanosleep(const struct timespec *requested, struct timespec *left)
 	return 0;
 }
 
-/* In place of user/reading/deputy.c: what an input says comes at once. */
-int deputy__begin(void)
+/* In place of user/reading/reader.c: what an input says comes at once. */
+int reader__begin(void)
 {
 	return 0;
 }
 
-void *deputy__desk(void)
+void *reader__desk(void)
 {
-	static uint64_t desk[DEPUTY_DESK_BYTES / sizeof(uint64_t)];
+	static uint64_t desk[READER_DESK_BYTES / sizeof(uint64_t)];
 
 	return desk;
 }
 
-int64_t deputy__run(pid_t pid, int64_t (*work)(void *desk))
+int64_t reader__run(pid_t pid, int64_t (*work)(void *desk))
 {
 	(void)pid;
-	return work(deputy__desk());
+	return work(reader__desk());
 }
 
-void deputy__send(void (*errand)(void *context), void *context)
+void reader__send(void (*errand)(void *context), void *context)
 {
 	errand(context);
 }
 
-void deputy__hold(int fd)
+void reader__hold(int fd)
 {
 	(void)fd;
 }
 
-void *deputy__lend(void *lent)
+void *reader__lend(void *lent)
 {
 	return lent;
 }
 
-void *deputy__take_back(void *lent)
+void *reader__take_back(void *lent)
 {
 	return lent;
 }
 
-bool deputy__answers(pid_t pid)
+bool reader__answers(pid_t pid)
 {
 	(void)pid;
 	return true;
 }
 
-uint64_t deputy__missed(pid_t pid)
+uint64_t reader__missed(pid_t pid)
 {
 	(void)pid;
 	return 0;
 }
 
-bool deputy__has_given_up(pid_t pid)
+bool reader__has_given_up(pid_t pid)
 {
 	(void)pid;
 	return false;
 }
 
-void deputy__wait(pid_t pid)
+void reader__wait(pid_t pid)
 {
 	(void)pid;
 }
 
-void deputy__give_up(void)
+void reader__give_up(void)
 {
 }
 
-void deputy__forget(pid_t pid)
+void reader__forget(pid_t pid)
 {
 	(void)pid;
 }
 
-void deputy__relieve(void)
+void reader__relieve(void)
 {
 }
 

@@ -169,7 +169,7 @@ static inline uint32_t define(struct bench *bench, int first, int last, uint64_t
 
 static inline bool doubts(const struct bench *bench, uint32_t stack)
 {
-	return symbolizer__doubts(bench->symbolizer, bench->thread, stack);
+	return symbolizer__is_stale(bench->symbolizer, bench->thread, stack);
 }
 
 static inline const char *leaf_of(const struct bench *bench, uint32_t stack)

@@ -115,7 +115,7 @@ void symbolizer__see(struct symbolizer *symbolizer, uint32_t thread, uint32_t st
 	(void)samples;
 }
 
-bool symbolizer__doubts(const struct symbolizer *symbolizer, uint32_t thread, uint32_t stack)
+bool symbolizer__is_stale(const struct symbolizer *symbolizer, uint32_t thread, uint32_t stack)
 {
 	(void)thread;
 	for (int i = 0; i < FUNCTIONS; i++)

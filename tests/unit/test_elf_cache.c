@@ -16,7 +16,7 @@
 #include <fcntl.h>
 
 #include "elf/elf_cache.h"
-#include "reading/deputy.h"
+#include "reading/reader.h"
 
 #define BYTES_ENOUGH (1ULL << 30)
 #define FEW_BYTES    4096
@@ -251,12 +251,12 @@ static void leave_behind(const char *path, bool silent_at_end)
 	struct use use = { .path = path, .silent_at_end = silent_at_end };
 
 	elf_cache__release(open_file(path), true);
-	deputy__send(use_known, &use);
+	reader__send(use_known, &use);
 	assert_true(use.found);
-	assert_false(deputy__answers(getpid()));
+	assert_false(reader__answers(getpid()));
 	elf_cache__forget_used();
 	silent = -1;
-	deputy__forget(getpid());
+	reader__forget(getpid());
 	/* Who was left behind closes it once that is answered. */
 	for (int i = 0; i < ANSWER_MS && descriptor_of(path) >= 0; i++)
 		usleep(1000);
@@ -307,13 +307,13 @@ static void what_was_read_while_it_did_not_answer_is_not_remembered(void **state
 	copy_self(path);
 	image = open_file(path);
 	assert_int_equal(target_file__identify_path(getpid(), path, &identity), 0);
-	assert_int_equal(deputy__run(getpid(), sleep_until_left), -ETIMEDOUT);
+	assert_int_equal(reader__run(getpid(), sleep_until_left), -ETIMEDOUT);
 	left = true;
-	deputy__wait(getpid());
-	assert_true(deputy__answers(getpid()));
+	reader__wait(getpid());
+	assert_true(reader__answers(getpid()));
 	elf_cache__release(image, true);
 	assert_false(elf_cache__find(&identity, &budget, &image));
-	deputy__forget(getpid());
+	reader__forget(getpid());
 	unlink(path);
 }
 

@@ -29,7 +29,7 @@
 #include "check/trial.h"
 #include "options/options.h"
 #include "python/runtime.h"
-#include "reading/deputy.h"
+#include "reading/reader.h"
 #include "reading/target_memory.h"
 #include "recording/privileges.h"
 #include "events/events.h"
@@ -256,10 +256,10 @@ static void try_all(struct trial *trial)
 		return;
 	trial->pid = children.last;
 	/* If only one more task is allowed, the child has it: the check goes on in this thread. */
-	if (!deputy__begin())
+	if (!reader__begin())
 		look_at_child(trial);
 	else
-		deputy__do_alone(look_at_child, trial);
+		reader__do_alone(look_at_child, trial);
 	sample_child(trial);
 	end_children(&children);
 }
@@ -323,7 +323,7 @@ const struct trial *trial__run(unsigned int company)
 		try_all(trial);
 	}
 	if (!trial->child)
-		trial->thread = deputy__begin();
+		trial->thread = reader__begin();
 	if (!trial->child && !trial->thread) {
 		trial->company = start_children(&children, company, false);
 		if (!trial->company)

@@ -12,7 +12,7 @@
 #include "base/xalloc.h"
 #include "elf/elf_cache.h"
 #include "elf/elf_parts.h"
-#include "reading/deputy.h"
+#include "reading/reader.h"
 #include "reading/target_files.h"
 
 #define IMAGES_MAX 16
@@ -30,7 +30,7 @@ static struct cached_file *files; /* least recently used first */
 static size_t image_count;
 static struct cached_file *used; /* NULL if none is in use */
 
-/* The close comes last: its file system may block, and the caller is then abandoned (deputy.h). */
+/* The close comes last: its file system may block, and the caller is then abandoned (reader.h). */
 static void forget(struct cached_file *file)
 {
 	struct elf_image *image = file->image;
@@ -57,7 +57,7 @@ static void forget_oldest(bool image)
 /* Whether every read was done.  A skipped part may be the one that was looked for. */
 static bool is_whole(const struct elf_budget *budget)
 {
-	return !budget->exceeded && deputy__missed(budget->pid) == budget->missed;
+	return !budget->exceeded && reader__missed(budget->pid) == budget->missed;
 }
 
 /* Adds FILE as the most recently used one. */

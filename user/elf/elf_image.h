@@ -17,7 +17,7 @@ struct elf_budget {
 	pid_t pid;
 	uint64_t bytes;
 	bool exceeded;	 /* something was not read because the budget was too small */
-	uint64_t missed; /* deputy__missed() when the search began */
+	uint64_t missed; /* reader__missed() when the search began */
 };
 
 /* Only user/elf/ sets these; others read what is above SECTIONS. */
@@ -28,7 +28,7 @@ struct elf_image {
 	uint32_t note;	      /* for the caller's own use, 0 at first */
 	Elf64_Shdr *sections; /* NULL if there are none */
 	int fd;
-	pid_t pid; /* deputy.h charges reads to this process */
+	pid_t pid; /* reader.h charges reads to this process */
 	uint64_t size;
 	struct elf_budget *budget;
 	/* From PT_DYNAMIC, as file offsets; 0 if missing. */

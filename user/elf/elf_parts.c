@@ -10,7 +10,7 @@
 
 #include "base/xalloc.h"
 #include "elf/elf_parts.h"
-#include "reading/deputy.h"
+#include "reading/reader.h"
 #include "reading/target_files.h"
 
 /* An entry in a 64-bit file, and in a 32-bit file, with the fields of the latter that are read. */
@@ -78,10 +78,10 @@ void *elf_parts__load(struct elf_image *image, uint64_t offset, uint64_t length,
 
 	if (length > most || !spend(image, offset, length))
 		return NULL;
-	bytes = deputy__lend(xcalloc(1, length));
+	bytes = reader__lend(xcalloc(1, length));
 	if (elf_parts__read(image, offset, bytes, length))
-		return deputy__take_back(bytes);
-	free(deputy__take_back(bytes));
+		return reader__take_back(bytes);
+	free(reader__take_back(bytes));
 	return NULL;
 }
 
@@ -130,7 +130,7 @@ bool elf_parts__visit(struct elf_image *image, uint64_t offset, uint64_t length,
 
 	if (!spend(image, offset, length))
 		return false;
-	block = (uint8_t *)deputy__lend(xcalloc(1, 1 + READ_BYTES)) + 1;
+	block = (uint8_t *)reader__lend(xcalloc(1, 1 + READ_BYTES)) + 1;
 	while (!stop) {
 		size_t size = length - at < READ_BYTES ? length - at : READ_BYTES;
 
@@ -142,6 +142,6 @@ bool elf_parts__visit(struct elf_image *image, uint64_t offset, uint64_t length,
 		at += size - OVERLAP_BYTES;
 		block[-1] = block[size - OVERLAP_BYTES - 1];
 	}
-	free(deputy__take_back(block - 1));
+	free(reader__take_back(block - 1));
 	return stop;
 }

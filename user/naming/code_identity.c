@@ -9,7 +9,7 @@
 
 #include "base/xalloc.h"
 #include "naming/code_identity.h"
-#include "reading/deputy.h"
+#include "reading/reader.h"
 #include "reading/target_memory.h"
 
 /* Takes 4 MiB.  With fewer, the same pages are read again and again. */
@@ -154,7 +154,7 @@ static size_t want_line_table(const struct layout *layout, struct object *table,
 static void read_ends(const struct reading *reading)
 {
 	size_t most = PARTS_MAX * OBJECTS * reading->count, count = 0;
-	struct object **objects = deputy__lend(xreallocarray(NULL, most, sizeof(*objects)));
+	struct object **objects = reader__lend(xreallocarray(NULL, most, sizeof(*objects)));
 	struct memory_part *parts = reading->parts;
 
 	for (size_t i = 0; i < OBJECTS * reading->count; i++) {
@@ -172,7 +172,7 @@ static void read_ends(const struct reading *reading)
 	target_memory__read_parts(reading->pid, parts, count);
 	for (size_t i = 0; i < count; i++)
 		objects[i]->readable &= parts[i].readable;
-	free(deputy__take_back(objects));
+	free(reader__take_back(objects));
 }
 
 static uint64_t digest_text(const struct object *text)
@@ -207,16 +207,16 @@ static void read_some(const struct target_process *target, const uint64_t *addre
 	struct reading reading = {
 		.pid = target->process.pid,
 		.layout = &target->runtime.layout,
-		.subjects = deputy__lend(xcalloc(count, sizeof(*reading.subjects))),
+		.subjects = reader__lend(xcalloc(count, sizeof(*reading.subjects))),
 		.count = count,
-		.parts = deputy__lend(
+		.parts = reader__lend(
 			xreallocarray(NULL, PARTS_MAX * OBJECTS * count, sizeof(*reading.parts))),
 	};
 
 	read_codes(&reading, addresses, identities);
 	add_objects(&reading, identities);
-	free(deputy__take_back(reading.parts));
-	free(deputy__take_back(reading.subjects));
+	free(reader__take_back(reading.parts));
+	free(reader__take_back(reading.subjects));
 }
 
 void code_identity__read_each(const struct target_process *target, const uint64_t *addresses,

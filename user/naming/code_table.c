@@ -16,7 +16,7 @@
 #include "base/xalloc.h"
 #include "naming/code_identity.h"
 #include "naming/code_table.h"
-#include "reading/deputy.h"
+#include "reading/reader.h"
 
 /* Limits the names and line tables of a process: a target may make any number of code objects. */
 #define HELD_BYTES_MAX (256 * 1024 * 1024)
@@ -477,9 +477,9 @@ bool code_table__is_checked(const struct code_table *table)
 size_t code_table__check(struct code_table *table)
 {
 	size_t count = HASH_COUNT(table->codes), named = table->named, i = 0;
-	uint64_t *addresses = deputy__lend(xreallocarray(NULL, count, sizeof(*addresses)));
-	uint64_t *identities = deputy__lend(xreallocarray(NULL, count, sizeof(*identities)));
-	uint64_t missed = deputy__missed(table->target->process.pid);
+	uint64_t *addresses = reader__lend(xreallocarray(NULL, count, sizeof(*addresses)));
+	uint64_t *identities = reader__lend(xreallocarray(NULL, count, sizeof(*identities)));
+	uint64_t missed = reader__missed(table->target->process.pid);
 	struct known_code *code, *next;
 	bool readable = false;
 
@@ -491,13 +491,13 @@ size_t code_table__check(struct code_table *table)
 	/* Nothing of an ended process is readable, and only a part of one that did not answer. */
 	for (i = 0; i < count && !readable; i++)
 		readable = identities[i];
-	readable &= deputy__missed(table->target->process.pid) == missed;
+	readable &= reader__missed(table->target->process.pid) == missed;
 	i = 0;
 	/* Same order as ADDRESSES. */
 	HASH_ITER (hh, table->codes, code, next)
 		named += check(table, code, identities[i++], readable);
-	free(deputy__take_back(identities));
-	free(deputy__take_back(addresses));
+	free(reader__take_back(identities));
+	free(reader__take_back(addresses));
 	table->checks++;
 	while (table->reused && table->checks - table->reused->check > REUSED_CHECKS)
 		forget_reused(table, table->reused);

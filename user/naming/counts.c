@@ -277,9 +277,9 @@ static void identify_codes(void *context, const struct target_process *target,
 				   target->versions_repeat);
 }
 
-static bool is_in_doubt(const struct counts *counts, const struct entry *entry)
+static bool is_stale(const struct counts *counts, const struct entry *entry)
 {
-	return symbolizer__doubts(counts->symbolizer, entry->key.name >> 32, entry->key.name);
+	return symbolizer__is_stale(counts->symbolizer, entry->key.name >> 32, entry->key.name);
 }
 
 /* Counts ENTRY for THREAD, with STACK or with the frame of OUTCOME. */
@@ -298,25 +298,25 @@ static void take(struct counts *counts, uint32_t thread, uint32_t stack, enum ou
 }
 
 /* The new profile cannot name what still waits for a check. */
-static bool may_be_in_doubt(const struct counts *counts, const struct entry *entry)
+static bool may_be_stale(const struct counts *counts, const struct entry *entry)
 {
 	return !symbolizer__is_exact(counts->symbolizer, entry->key.name >> 32);
 }
 
-/* Takes the entries that IS_DOUBTED as replaced code; with ALL, also the others. */
+/* Takes the entries that JUDGE holds for stale as replaced code; with ALL, also the others. */
 static void take_entries(struct counts *counts, struct entry **entries,
-			 bool (*is_doubted)(const struct counts *counts, const struct entry *entry),
+			 bool (*judge)(const struct counts *counts, const struct entry *entry),
 			 bool all)
 {
 	struct entry *entry, *next;
 
 	HASH_ITER (hh, *entries, entry, next) {
-		bool in_doubt = is_doubted(counts, entry);
+		bool stale = judge(counts, entry);
 
-		if (!all && !in_doubt)
+		if (!all && !stale)
 			continue;
 		take(counts, entry->key.name >> 32, entry->key.name,
-		     in_doubt ? OUTCOME_CODE_REPLACED : entry->key.outcome, entry);
+		     stale ? OUTCOME_CODE_REPLACED : entry->key.outcome, entry);
 		HASH_DEL(*entries, entry);
 		free(entry);
 	}
@@ -367,8 +367,8 @@ void counts__settle(struct counts *counts, struct sampler *sampler)
 		sampler__drain(sampler);
 		sampler__harvest(sampler);
 	}
-	take_entries(counts, &checked, is_in_doubt, true);
-	take_entries(counts, &counts->entries, is_in_doubt, false);
+	take_entries(counts, &checked, is_stale, true);
+	take_entries(counts, &counts->entries, is_stale, false);
 	settle_retired(counts);
 	symbolizer__settle(counts->symbolizer);
 	settle_excluded(counts);
@@ -385,7 +385,7 @@ const struct profile *counts__begin_anew(struct counts *counts, struct sampler *
 {
 	if (counts->retired)
 		return NULL;
-	take_entries(counts, &counts->entries, may_be_in_doubt, true);
+	take_entries(counts, &counts->entries, may_be_stale, true);
 	counts->retired = profile__retire(counts->profile);
 	counts->retired_settled = 0;
 	symbolizer__begin_anew(counts->symbolizer);

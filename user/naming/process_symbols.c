@@ -63,7 +63,7 @@ void process_symbols__free(struct process_symbols *process)
 	if (process->begun)
 		qualified_names__forget(process->shared->qualified_names, process->target);
 	code_table__free(process->codes);
-	process_symbols__end_doubts(process);
+	process_symbols__end_stale(process);
 	thread_names__free(process->thread_names);
 	close_files(process);
 	if (process->target->ended)
@@ -135,45 +135,45 @@ static void name_code(struct process_symbols *process, struct known_code *code)
 }
 
 /* A function whose code objects were replaced: samples of it get no name. */
-struct doubt {
+struct stale_function {
 	uint32_t function; /* key */
 	UT_hash_handle hh;
 };
 
-static struct doubt *find_doubt(const struct process_symbols *process, uint32_t function)
+static struct stale_function *find_stale(const struct process_symbols *process, uint32_t function)
 {
-	struct doubt *doubt;
+	struct stale_function *stale;
 
-	HASH_FIND(hh, process->doubts, &function, sizeof(function), doubt);
-	return doubt;
+	HASH_FIND(hh, process->stale, &function, sizeof(function), stale);
+	return stale;
 }
 
 /* Identification by words tells old code from the current one, but may not tell it from code that
  * came and went in between. */
-static void doubt(struct process_symbols *process, uint32_t function)
+static void note_stale(struct process_symbols *process, uint32_t function)
 {
-	struct doubt *doubt;
+	struct stale_function *stale;
 
 	if (code_identification__was_whole(&process->identification) ||
-	    find_doubt(process, function))
+	    find_stale(process, function))
 		return;
-	doubt = xcalloc(1, sizeof(*doubt));
-	doubt->function = function;
-	HASH_ADD(hh, process->doubts, function, sizeof(doubt->function), doubt);
+	stale = xcalloc(1, sizeof(*stale));
+	stale->function = function;
+	HASH_ADD(hh, process->stale, function, sizeof(stale->function), stale);
 }
 
-bool process_symbols__doubts(const struct process_symbols *process, uint32_t function)
+bool process_symbols__is_stale(const struct process_symbols *process, uint32_t function)
 {
-	return process->doubts && find_doubt(process, function);
+	return process->stale && find_stale(process, function);
 }
 
-void process_symbols__end_doubts(struct process_symbols *process)
+void process_symbols__end_stale(struct process_symbols *process)
 {
-	struct doubt *doubt, *next;
+	struct stale_function *stale, *next;
 
-	HASH_ITER (hh, process->doubts, doubt, next) {
-		HASH_DEL(process->doubts, doubt);
-		free(doubt);
+	HASH_ITER (hh, process->stale, stale, next) {
+		HASH_DEL(process->stale, stale);
+		free(stale);
 	}
 }
 
@@ -204,18 +204,18 @@ static void note_replaced(struct process_symbols *process)
 			repeat_versions(process);
 		process->replaced = true;
 		if (replaced[i].was_named)
-			doubt(process, replaced[i].function);
+			note_stale(process, replaced[i].function);
 	}
 }
 
 /* At an address that was reused recently, code may come and go unseen. */
-static void doubt_reused(struct process_symbols *process)
+static void note_reused(struct process_symbols *process)
 {
 	const struct known_code *code = NULL;
 
 	while ((code = code_table__next_reused(process->codes, code)))
 		if (code->named)
-			doubt(process, code->function);
+			note_stale(process, code->function);
 }
 
 /* Reads a counter of WIDTH bytes at OFFSET of each interpreter.  *GENERATION changes if any of them
@@ -524,7 +524,7 @@ bool process_symbols__check(struct process_symbols *process, symbolizer__identif
 	changed = code_table__check(process->codes);
 	note_replaced(process);
 	if (process->identification.now != IDENTIFIED_WHOLLY)
-		doubt_reused(process);
+		note_reused(process);
 	replaced = process->replaced;
 	identified.replaced = replaced | has_freed_codes(process);
 	identified.has_version = has_versions(process);

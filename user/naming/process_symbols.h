@@ -47,7 +47,7 @@ struct process_symbols {
 	uint64_t code_generation; /* changes when a code object is freed */
 	struct code_table *codes;
 	size_t generated; /* functions that are told apart */
-	struct doubt *doubts;
+	struct stale_function *stale;
 	struct thread_names *thread_names;
 	size_t names_bytes; /* that its functions added to the profile */
 	size_t places;	    /* locations that are remembered */
@@ -108,9 +108,9 @@ bool process_symbols__check(struct process_symbols *process, symbolizer__identif
 			    void *context);
 
 /* Whether samples of FUNCTION since the last check may be of replaced code.  Lasts until
- * process_symbols__end_doubts. */
-bool process_symbols__doubts(const struct process_symbols *process, uint32_t function);
-void process_symbols__end_doubts(struct process_symbols *process);
+ * process_symbols__end_stale. */
+bool process_symbols__is_stale(const struct process_symbols *process, uint32_t function);
+void process_symbols__end_stale(struct process_symbols *process);
 
 /* Fills in PROCESS of PROFILE from TARGET's identity. */
 void target__describe(const struct target_process *target, struct profile *profile,

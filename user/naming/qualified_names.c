@@ -42,7 +42,7 @@
 #include "naming/qualified_names.h"
 #include "naming/thread_names.h"
 #include "python/function_search.h"
-#include "reading/deputy.h"
+#include "reading/reader.h"
 
 /* A function that was not found may be in a module that was being loaded: it is looked for
  * again. */
@@ -92,7 +92,7 @@ struct searched_process {
 	const struct target_process *target;
 	struct wanted *wanted;
 	struct function_search *search; /* NULL if none is under way */
-	uint64_t missed;		/* deputy__missed() when it began */
+	uint64_t missed;		/* reader__missed() when it began */
 	uint64_t news;			/* of NAMES, when known results were last taken */
 	int64_t due_ns;
 	UT_hash_handle hh;
@@ -364,16 +364,16 @@ void qualified_names__want(struct qualified_names *names, const struct target_pr
 static void take_name(const struct searched_process *process, struct object_reader *reader,
 		      const struct function_object *function, struct wanted *wanted)
 {
-	char *qualified = deputy__lend(
+	char *qualified = reader__lend(
 		function_object__believed_name(reader, function, wanted->name, wanted->generated));
 
 	if (qualified && code_identity__read(process->target, function->code) == wanted->identity) {
 		wanted->contradictory |= wanted->qualified && strcmp(wanted->qualified, qualified);
 		free(wanted->qualified);
-		wanted->qualified = deputy__take_back(qualified);
+		wanted->qualified = reader__take_back(qualified);
 		qualified = NULL;
 	}
-	free(deputy__take_back(qualified));
+	free(reader__take_back(qualified));
 }
 
 static void look_at_function(void *context, struct object_reader *reader,
@@ -418,7 +418,7 @@ static void start(struct searched_process *process)
 {
 	const struct runtime *runtime = &process->target->runtime;
 
-	process->missed = deputy__missed(process->pid);
+	process->missed = reader__missed(process->pid);
 	process->search = function_search__new(process->pid, &runtime->offsets,
 					       runtime->interpreters, look_at_function, process);
 	for (struct wanted *wanted = process->wanted; wanted; wanted = wanted->hh.next)
@@ -464,9 +464,9 @@ static void search_on(struct qualified_names *names, struct searched_process *pr
 
 	if (process->target->ended)
 		return;
-	if (process->search && deputy__missed(process->pid) != process->missed)
+	if (process->search && reader__missed(process->pid) != process->missed)
 		abandon(process);
-	if (!deputy__answers(process->pid))
+	if (!reader__answers(process->pid))
 		return;
 	leave_known(names, process);
 	if (process->search ? !due && now_ns != NOTHING_IS_DUE : !due || !process->wanted)

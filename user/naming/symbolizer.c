@@ -29,7 +29,7 @@
 #include "naming/process_symbols.h"
 #include "naming/symbolizer.h"
 #include "python/lines.h"
-#include "reading/deputy.h"
+#include "reading/reader.h"
 
 /* After its process ended, a sample may still be on its way. */
 #define SETTLED_UNTIL_FORGOTTEN 2
@@ -344,7 +344,7 @@ int64_t symbolizer__read_names(struct symbolizer *symbolizer, int64_t now_ns)
 	}
 	if (now_ns >= naming.first_ns || now_ns >= symbolizer->again_ns ||
 	    !qualified_names__are_all_found(symbolizer->shared.qualified_names))
-		deputy__send(read_names, &naming);
+		reader__send(read_names, &naming);
 	return naming.first_ns;
 }
 
@@ -375,7 +375,7 @@ bool symbolizer__check(struct symbolizer *symbolizer, symbolizer__identify ident
 {
 	struct checking checking = { symbolizer, identify, context, false };
 
-	deputy__send(check_all, &checking);
+	reader__send(check_all, &checking);
 	return unwinder__have_names(symbolizer->shared.options->unwinder) || checking.changed;
 }
 
@@ -404,17 +404,17 @@ bool symbolizer__is_exact(const struct symbolizer *symbolizer, uint32_t thread)
 	return process && code_identification__was_whole(&process->identification);
 }
 
-bool symbolizer__doubts(const struct symbolizer *symbolizer, uint32_t thread, uint32_t stack)
+bool symbolizer__is_stale(const struct symbolizer *symbolizer, uint32_t thread, uint32_t stack)
 {
 	const struct profile *profile = symbolizer->shared.profile;
 	const struct profile_stack *frames = &profile->stacks[stack];
 	const struct process_symbols *process = process_of(symbolizer, thread);
-	bool doubted = false;
+	bool stale = false;
 
-	for (uint32_t i = 0; process && i < frames->depth && !doubted; i++)
-		doubted = process_symbols__doubts(
+	for (uint32_t i = 0; process && i < frames->depth && !stale; i++)
+		stale = process_symbols__is_stale(
 			process, profile->locations[frames->locations[i]].function);
-	return doubted;
+	return stale;
 }
 
 uint32_t symbolizer__reason(struct symbolizer *symbolizer, enum outcome outcome)
@@ -429,7 +429,7 @@ void symbolizer__settle(struct symbolizer *symbolizer)
 	struct process_symbols *process, *next;
 
 	HASH_ITER (hh, symbolizer->processes, process, next) {
-		process_symbols__end_doubts(process);
+		process_symbols__end_stale(process);
 		if (process->target->ended && ++process->settled == SETTLED_UNTIL_FORGOTTEN)
 			forget_process(symbolizer, process);
 	}

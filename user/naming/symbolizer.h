@@ -95,7 +95,7 @@ void symbolizer__see(struct symbolizer *symbolizer, uint32_t thread, uint32_t st
 		     uint64_t samples);
 
 /* Whether samples of THREAD with STACK since the last check may be another stack's. */
-bool symbolizer__doubts(const struct symbolizer *symbolizer, uint32_t thread, uint32_t stack);
+bool symbolizer__is_stale(const struct symbolizer *symbolizer, uint32_t thread, uint32_t stack);
 
 /* Whether no sample of THREAD since the last check can be in doubt. */
 bool symbolizer__is_exact(const struct symbolizer *symbolizer, uint32_t thread);

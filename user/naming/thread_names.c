@@ -31,7 +31,7 @@
 #include "python/dict.h"
 #include "python/interpreters.h"
 #include "python/object.h"
-#include "reading/deputy.h"
+#include "reading/reader.h"
 #include "reading/process.h"
 #include "reading/target_memory.h"
 
@@ -228,7 +228,7 @@ static struct attributes read_attributes(struct thread_reader *reader, uint64_t 
 	attributes.ident = ints[IDENT];
 	attributes.native_id = has_attribute(reader, NATIVE_ID) ? ints[NATIVE_ID] : 0;
 	if (addresses[NAME])
-		attributes.name = deputy__lend(object__text(objects, addresses[NAME]));
+		attributes.name = reader__lend(object__text(objects, addresses[NAME]));
 	return attributes;
 }
 
@@ -279,8 +279,8 @@ static void name_thread(struct thread_names *names, struct thread_reader *reader
 		thread->due_ns = THREAD_NAMES_NEVER;
 		thread->wanted = false;
 	}
-	free(deputy__take_back(first.name));
-	free(deputy__take_back(second.name));
+	free(reader__take_back(first.name));
+	free(reader__take_back(second.name));
 }
 
 /* Names the wanted threads in the dict at ACTIVE.  Returns how many threads are in it. */
@@ -294,14 +294,14 @@ static size_t read_active(struct thread_names *names, struct thread_reader *read
 	if (dict__read(&reader->objects, active, &dict))
 		return 0;
 	count = dict.count;
-	idents = deputy__lend(xcalloc(count, sizeof(*idents)));
+	idents = reader__lend(xcalloc(count, sizeof(*idents)));
 	object__ints(&reader->objects, dict.keys, count, idents);
 	for (size_t i = 0; i < count; i++) {
 		thread = find_thread(names, idents[i]);
 		if (thread && thread->wanted)
 			name_thread(names, reader, thread, dict.values[i]);
 	}
-	free(deputy__take_back(idents));
+	free(reader__take_back(idents));
 	dict__free(&dict);
 	return count;
 }

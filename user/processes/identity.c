@@ -15,7 +15,7 @@
 #include "processes/command_name.h"
 #include "processes/identity.h"
 #include "processes/service_name.h"
-#include "reading/deputy.h"
+#include "reading/reader.h"
 #include "reading/process.h"
 #include "reading/target_files.h"
 #include "system/passwd.h"
@@ -56,7 +56,7 @@ static char *read_executable(pid_t pid)
 	return xstrdup(slash ? slash + 1 : path);
 }
 
-/* An errand may be abandoned and started again (deputy.h).  Everything that it allocates is here,
+/* An errand may be abandoned and started again (reader.h).  Everything that it allocates is here,
  * so that it can be freed. */
 struct reading {
 	pid_t pid;
@@ -290,7 +290,7 @@ static int read_what(const struct process *process, enum identify what,
 				   .before = before };
 
 	reading.bytes = xmalloc(ENVIRONMENT_BYTES_MAX);
-	deputy__send(read_identity, &reading);
+	reader__send(read_identity, &reading);
 	free(reading.bytes);
 	free(reading.executable);
 	return reading.error;

@@ -7,7 +7,7 @@
 #include "python/code.h"
 #include "python/object.h"
 #include "python/unicode.h"
-#include "reading/deputy.h"
+#include "reading/reader.h"
 #include "reading/target_memory.h"
 
 /* The fields of a PyCodeObject that are read end below this (3.15: 200). */
@@ -70,7 +70,7 @@ static int read_bytes(pid_t pid, const struct offsets *offsets, uint64_t address
 	if (size > LINE_TABLE_BYTES_MAX)
 		return -EINVAL;
 	*length = size;
-	*result = deputy__lend(xmalloc(size));
+	*result = reader__lend(xmalloc(size));
 	if (size && target_memory__read(pid, address + offsets->bytes_data, *result, size))
 		return -EFAULT;
 	return 0;
@@ -85,24 +85,24 @@ static void take_head(const struct offsets *offsets, const uint8_t *object, stru
 }
 
 /* Reads what the code object at OBJECT refers to.  A reader that is abandoned meanwhile leaks
- * nothing (deputy.h). */
+ * nothing (reader.h). */
 static int read_texts(pid_t pid, const struct offsets *offsets, const uint8_t *object,
 		      struct code *code)
 {
 	int error = unicode__read(pid, offsets, object__word(object, name_offset(offsets)),
 				  &code->name);
 
-	deputy__lend(code->name);
+	reader__lend(code->name);
 	if (!error)
 		error = unicode__read(pid, offsets, object__word(object, offsets->code_filename),
 				      &code->filename);
-	deputy__lend(code->filename);
+	reader__lend(code->filename);
 	if (!error)
 		error = read_bytes(pid, offsets, object__word(object, offsets->code_linetable),
 				   &code->line_table, &code->line_table_length);
-	deputy__take_back(code->name);
-	deputy__take_back(code->filename);
-	deputy__take_back(code->line_table);
+	reader__take_back(code->name);
+	reader__take_back(code->filename);
+	reader__take_back(code->line_table);
 	return error;
 }
 

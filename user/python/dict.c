@@ -25,7 +25,7 @@
 #include "base/xalloc.h"
 #include "python/dict.h"
 #include "python/unicode.h"
-#include "reading/deputy.h"
+#include "reading/reader.h"
 #include "reading/target_memory.h"
 
 /* An entry is hash, key and value; from 3.11 on key and value, if all keys are str. */
@@ -111,15 +111,15 @@ static int read_entries(const struct object_reader *reader, const struct table *
 			struct dict *dict)
 {
 	size_t words = table->words, size = words * sizeof(uint64_t);
-	uint64_t *entries = deputy__lend(xcalloc(table->count, size));
+	uint64_t *entries = reader__lend(xcalloc(table->count, size));
 
 	if (table->count &&
 	    target_memory__read(reader->pid, table->entries, entries, table->count * size)) {
-		free(deputy__take_back(entries));
+		free(reader__take_back(entries));
 		return -EFAULT;
 	}
-	dict->keys = deputy__lend(xcalloc(table->count, sizeof(*dict->keys)));
-	dict->values = deputy__lend(xcalloc(table->count, sizeof(*dict->values)));
+	dict->keys = reader__lend(xcalloc(table->count, sizeof(*dict->keys)));
+	dict->values = reader__lend(xcalloc(table->count, sizeof(*dict->values)));
 	for (size_t i = 0; i < table->count; i++) {
 		uint64_t key = entries[(i + 1) * words - 2];
 
@@ -128,7 +128,7 @@ static int read_entries(const struct object_reader *reader, const struct table *
 		dict->keys[dict->count] = key;
 		dict->values[dict->count++] = entries[(i + 1) * words - 1];
 	}
-	free(deputy__take_back(entries));
+	free(reader__take_back(entries));
 	return 0;
 }
 
@@ -172,8 +172,8 @@ static int read_split(struct object_reader *reader, uint64_t keys, uint64_t valu
 	if (error)
 		return error;
 	dict->count = reader->shared_count;
-	dict->keys = deputy__lend(xmalloc(size));
-	dict->values = deputy__lend(xmalloc(size));
+	dict->keys = reader__lend(xmalloc(size));
+	dict->values = reader__lend(xmalloc(size));
 	memcpy(dict->keys, reader->shared_keys, size);
 	if (!size || !target_memory__read(reader->pid, values + first, dict->values, size))
 		return 0;
@@ -297,8 +297,8 @@ int dict__read_attributes(struct object_reader *reader, uint64_t address, struct
 
 void dict__free(struct dict *dict)
 {
-	free(deputy__take_back(dict->keys));
-	free(deputy__take_back(dict->values));
+	free(reader__take_back(dict->keys));
+	free(reader__take_back(dict->values));
 	memset(dict, 0, sizeof(*dict));
 }
 
@@ -321,14 +321,14 @@ static uint64_t find_key(const struct object_reader *reader, const struct dict *
 
 	if (size > KEY_BYTES_MAX)
 		return 0;
-	texts = deputy__lend(xcalloc(dict->count, size));
-	readable = deputy__lend(xcalloc(dict->count, sizeof(*readable)));
+	texts = reader__lend(xcalloc(dict->count, size));
+	readable = reader__lend(xcalloc(dict->count, sizeof(*readable)));
 	target_memory__read_each(reader->pid, dict->keys, dict->count, texts, size, readable);
 	for (size_t i = 0; i < dict->count && !key; i++)
 		if (readable[i] && unicode__is_ascii(reader->offsets, texts + i * size, name))
 			key = dict->keys[i];
-	free(deputy__take_back(readable));
-	free(deputy__take_back(texts));
+	free(reader__take_back(readable));
+	free(reader__take_back(texts));
 	return key;
 }
 

@@ -29,7 +29,7 @@
 #include "base/xalloc.h"
 #include "python/dict.h"
 #include "python/function_object.h"
-#include "reading/deputy.h"
+#include "reading/reader.h"
 #include "reading/target_memory.h"
 
 /* In co_flags. */
@@ -102,13 +102,13 @@ struct function_owner *function_owner__within(struct object_reader *reader,
 					      const struct function_owner *outer, uint64_t key,
 					      uint64_t address, bool is_old)
 {
-	char *name = deputy__lend(object__text(reader, key));
+	char *name = reader__lend(object__text(reader, key));
 	struct function_owner *owner = NULL;
 
 	if (name && *name && joined_bytes(outer->path, name) <= PATH_BYTES_MAX &&
 	    is_named(reader, address, is_old, key, name))
 		owner = make(outer->globals, outer->module_name, outer->path, name);
-	free(deputy__take_back(name));
+	free(reader__take_back(name));
 	return owner;
 }
 
@@ -130,7 +130,7 @@ static bool is_private(const char *path, const char *key, const char *name)
 static char *qualify(struct object_reader *reader, const char *path, uint64_t key, uint64_t name,
 		     bool mangled)
 {
-	char *written = deputy__lend(object__text(reader, name));
+	char *written = reader__lend(object__text(reader, name));
 	char *text = written ? object__text(reader, key) : NULL, *qualified = NULL;
 
 	if (text && (strcmp(text, written) == 0 || (mangled && is_private(path, text, written)))) {
@@ -138,7 +138,7 @@ static char *qualify(struct object_reader *reader, const char *path, uint64_t ke
 		join(qualified, path, written);
 	}
 	free(text);
-	free(deputy__take_back(written));
+	free(reader__take_back(written));
 	return qualified;
 }
 
@@ -159,11 +159,11 @@ static char *class_name(struct object_reader *reader, uint64_t address)
 /* The qualified name of FUNCTION by its class's own. */
 static char *name_in_class(struct object_reader *reader, const struct function_object *function)
 {
-	char *outer = deputy__lend(class_name(reader, function->class));
+	char *outer = reader__lend(class_name(reader, function->class));
 	char *qualified =
 		outer ? qualify(reader, outer, function->key, function->name, false) : NULL;
 
-	free(deputy__take_back(outer));
+	free(reader__take_back(outer));
 	return qualified;
 }
 
@@ -254,14 +254,14 @@ static bool ends_with(const char *qualified, const char *name)
 static char *own_name(struct object_reader *reader, const struct function_object *function,
 		      const char *code_name)
 {
-	char *name = deputy__lend(object__text(reader, function->name));
-	char *qualified = deputy__lend(qualified_name(reader, function));
+	char *name = reader__lend(object__text(reader, function->name));
+	char *qualified = reader__lend(qualified_name(reader, function));
 	bool believed = name && qualified && strcmp(name, code_name) == 0 &&
 			ends_with(qualified, name) &&
 			!was_within(reader, function->code, qualified);
 
-	qualified = deputy__take_back(qualified);
-	free(deputy__take_back(name));
+	qualified = reader__take_back(qualified);
+	free(reader__take_back(name));
 	if (believed)
 		return qualified;
 	free(qualified);
@@ -272,12 +272,12 @@ char *function_object__believed_name(struct object_reader *reader,
 				     const struct function_object *function, const char *code_name,
 				     bool generated)
 {
-	char *name = deputy__lend(generated ? name_in_class(reader, function)
+	char *name = reader__lend(generated ? name_in_class(reader, function)
 					    : own_name(reader, function, code_name));
 	bool believed =
 		name && !is_wrapper(reader, function) && function_object__is_same(reader, function);
 
-	name = deputy__take_back(name);
+	name = reader__take_back(name);
 	if (believed)
 		return name;
 	free(name);

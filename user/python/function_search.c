@@ -30,7 +30,7 @@
 #include "python/dict.h"
 #include "python/function_search.h"
 #include "python/interpreters.h"
-#include "reading/deputy.h"
+#include "reading/reader.h"
 #include "reading/target_memory.h"
 
 #define MODULES_MAX (64 * 1024)
@@ -350,7 +350,7 @@ static void look_at_functions(struct function_search *search, const struct place
 {
 	const struct offsets *offsets = search->reader.offsets;
 	size_t size = function_object__bytes(offsets);
-	uint8_t *objects = deputy__lend(xcalloc(count, size));
+	uint8_t *objects = reader__lend(xcalloc(count, size));
 	uint64_t addresses[BATCH] = { 0 };
 	bool readable[BATCH];
 
@@ -371,7 +371,7 @@ static void look_at_functions(struct function_search *search, const struct place
 		if ((function.closure || function.dict) && is_news(search, &places[i]))
 			follow_function(search, &places[i], &function);
 	}
-	free(deputy__take_back(objects));
+	free(reader__take_back(objects));
 }
 
 /* Follows an object that is not a function. */

@@ -6,7 +6,7 @@
 #include "base/xalloc.h"
 #include "python/object.h"
 #include "python/unicode.h"
-#include "reading/deputy.h"
+#include "reading/reader.h"
 #include "reading/target_memory.h"
 
 /* Digits of an int.  Two hold any address and any thread ID. */
@@ -143,16 +143,16 @@ void object__ints(struct object_reader *reader, const uint64_t *addresses, size_
 	/* The last field that is read is a word, as two digits are. */
 	uint32_t last = has_small_ints(offsets) ? offsets->int_value : offsets->long_digits;
 	size_t size = last + sizeof(uint64_t);
-	bool *readable = deputy__lend(xcalloc(count, sizeof(*readable)));
+	bool *readable = reader__lend(xcalloc(count, sizeof(*readable)));
 	uint8_t *objects =
-		deputy__lend(xcalloc(count, size < INT_BYTES_MAX ? size : INT_BYTES_MAX));
+		reader__lend(xcalloc(count, size < INT_BYTES_MAX ? size : INT_BYTES_MAX));
 
 	if (size <= INT_BYTES_MAX && offsets->object_type < last)
 		target_memory__read_each(reader->pid, addresses, count, objects, size, readable);
 	for (size_t i = 0; i < count; i++)
 		values[i] = readable[i] ? parse_int(reader, objects + i * size) : INT_UNKNOWN;
-	free(deputy__take_back(objects));
-	free(deputy__take_back(readable));
+	free(reader__take_back(objects));
+	free(reader__take_back(readable));
 }
 
 char *object__text(struct object_reader *reader, uint64_t address)

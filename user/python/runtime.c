@@ -18,7 +18,7 @@
 #include "elf/elf_cache.h"
 #include "python/python_image.h"
 #include "python/runtime.h"
-#include "reading/deputy.h"
+#include "reading/reader.h"
 #include "reading/process.h"
 #include "reading/target_memory.h"
 #include "system/open_files.h"
@@ -210,7 +210,7 @@ static ssize_t count_mappings(const struct search *search)
 /* Whether the process did not answer at some time during the search. */
 static bool has_missed(const struct search *search)
 {
-	return deputy__missed(search->pid) != search->budget.missed;
+	return reader__missed(search->pid) != search->budget.missed;
 }
 
 /* Skips to the next file to be examined; false if there is none. */
@@ -344,7 +344,7 @@ static void search_files(struct search *search)
 	if (search->count > 0)
 		qsort(search->mappings, search->count, sizeof(*search->mappings), compare_mappings);
 	while (has_next(search)) {
-		deputy__send(examine_known, search);
+		reader__send(examine_known, search);
 		if (has_next(search))
 			examine_new(search);
 	}
@@ -362,7 +362,7 @@ int runtime__find_among(pid_t pid, pid_t reader, struct mapping *mappings, ssize
 		.places_left = PLACES_MAX,
 		.result = -ENOEXEC,
 		.error = count < 0 ? count : 0,
-		.budget = { .pid = pid, .bytes = BUDGET_BYTES, .missed = deputy__missed(pid) },
+		.budget = { .pid = pid, .bytes = BUDGET_BYTES, .missed = reader__missed(pid) },
 	};
 
 	search_files(&search);
@@ -376,7 +376,7 @@ int runtime__find_among(pid_t pid, pid_t reader, struct mapping *mappings, ssize
 	/* The result may be incomplete. */
 	if (has_missed(&search) || search.error == -ETIMEDOUT) {
 		elf_cache__forget_used();
-		return deputy__has_given_up(pid) ? -ETIMEDOUT : -EINPROGRESS;
+		return reader__has_given_up(pid) ? -ETIMEDOUT : -EINPROGRESS;
 	}
 	return search.error ? search.error : search.result;
 }
@@ -398,7 +398,7 @@ int runtime__find(pid_t pid, struct runtime *runtime)
 	int error;
 
 	while ((error = find_once(pid, runtime)) == -EINPROGRESS)
-		deputy__wait(pid);
+		reader__wait(pid);
 	return error;
 }
 

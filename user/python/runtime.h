@@ -49,7 +49,7 @@ struct runtime {
  * -E2BIG if none was found within limits; -ENOTSUP if its version is not supported
  * (RUNTIME->version; "" if unknown), or its kind (RUNTIME->kind); -EAGAIN if it has no C library
  * yet, or is newer than this build and has run nothing yet to check it by; -ETIMEDOUT if the
- * process does not answer (deputy.h); -ESRCH, -EPERM, -EACCES, -ENOMEM. */
+ * process does not answer (reader.h); -ESRCH, -EPERM, -EACCES, -ENOMEM. */
 int runtime__find(pid_t pid, struct runtime *runtime);
 
 /* The same among the COUNT MAPPINGS that process__program_mappings() gave for PID and READER, CUT

@@ -8,7 +8,7 @@
 #include "base/xalloc.h"
 #include "python/object.h"
 #include "python/unicode.h"
-#include "reading/deputy.h"
+#include "reading/reader.h"
 #include "reading/target_memory.h"
 
 #define CODE_POINT_MAX 0x10ffff
@@ -249,12 +249,12 @@ int unicode__read(pid_t pid, const struct offsets *offsets, uint64_t address, ch
 	    target_memory__read_pointer(pid, address + offsets->unicode_data_any, &data))
 		return -EFAULT;
 	size = header.length * header.kind;
-	buffer = deputy__lend(xmalloc(size));
+	buffer = reader__lend(xmalloc(size));
 	if (size && target_memory__read(pid, data, buffer, size))
 		error = -EFAULT;
 	else
 		*result = spell(offsets, &header, buffer);
-	free(deputy__take_back(buffer));
+	free(reader__take_back(buffer));
 	return error;
 }
 

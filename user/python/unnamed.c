@@ -37,7 +37,7 @@
 #include "python/object.h"
 #include "python/soundness.h"
 #include "python/unnamed.h"
-#include "reading/deputy.h"
+#include "reading/reader.h"
 #include "reading/target_memory.h"
 
 #define RUNTIME_SINCE 0x03070000
@@ -376,14 +376,14 @@ static int find_built(pid_t pid, const struct elf_image *image, uint64_t bias,
 		      const struct offsets *offsets, uint64_t *interpreters)
 {
 	struct search search = { .pid = pid, .image = image, .bias = bias, .offsets = offsets };
-	struct block *block = deputy__lend(xcalloc(1, sizeof(*block)));
+	struct block *block = reader__lend(xcalloc(1, sizeof(*block)));
 	int error;
 
 	find_program(&search);
 	error = visit_segments(&search, block, PF_W, 0, search_data);
 	if (!error)
 		error = search.count || is_exhausted(&search) ? choose(&search, block) : -EAGAIN;
-	free(deputy__take_back(block));
+	free(reader__take_back(block));
 	if (!error)
 		*interpreters = search.candidates[0].address;
 	return error;

@@ -10,8 +10,8 @@
 
 #include "base/small_file.h"
 #include "base/xalloc.h"
-#include "reading/deputy.h"
 #include "reading/process.h"
+#include "reading/reader.h"
 #include "reading/target_files.h"
 #include "system/open_files.h"
 
@@ -381,7 +381,7 @@ static ssize_t read_mappings(pid_t pid, pid_t reader, bool anonymous, struct map
 	struct maps maps = { .pid = pid, .reader = reader };
 	ssize_t result;
 
-	deputy__send(read_maps, &maps);
+	reader__send(read_maps, &maps);
 	*cut = maps.cut;
 	*mappings = NULL;
 	result = maps.error ? maps.error : parse_mappings(maps.text, anonymous, mappings);

@@ -70,7 +70,7 @@ struct mapping {
 /* The mappings of files that are executable, or private and writable, by address.  Every loaded
  * program and library has one or the other.  READER is a thread of process PID.  *CUT: there are
  * more than were read.  Returns their number, or -errno.  The caller frees *MAPPINGS; it must not
- * run in an errand (deputy.h). */
+ * run in an errand (reader.h). */
 ssize_t process__program_mappings(pid_t pid, pid_t reader, struct mapping **mappings, bool *cut);
 
 /* The same, and also executable memory without a file, whose inode is 0. */

@@ -12,7 +12,7 @@
 
 #include "base/hash_table.h"
 #include "base/xalloc.h"
-#include "reading/deputy.h"
+#include "reading/reader.h"
 #include "reading/process.h"
 #include "reading/root_folder.h"
 
@@ -269,10 +269,10 @@ char *root_folder__shorten(struct root_folder *folder, pid_t pid, const char *fi
 	HASH_FIND_STR(folder->names, filename, name);
 	if (name)
 		return xstrdup(name->text);
-	missed = deputy__missed(pid);
+	missed = reader__missed(pid);
 	text = shorten(pid, folder->root, filename);
 	/* Do not remember a name that is incomplete: for another process it may succeed. */
-	if (HASH_COUNT(folder->names) == NAMES_MAX || deputy__missed(pid) != missed)
+	if (HASH_COUNT(folder->names) == NAMES_MAX || reader__missed(pid) != missed)
 		return text;
 	name = xcalloc(1, sizeof(*name));
 	name->filename = xstrdup(filename);

@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "base/xalloc.h"
-#include "reading/deputy.h"
+#include "reading/reader.h"
 #include "reading/target_files.h"
 #include "system/capabilities.h"
 
@@ -31,7 +31,7 @@ struct request {
 	uint8_t bytes[TARGET_FILE_BLOCK_BYTES];
 };
 
-_Static_assert(sizeof(struct request) <= DEPUTY_DESK_BYTES, "the desk has room for it");
+_Static_assert(sizeof(struct request) <= READER_DESK_BYTES, "the desk has room for it");
 
 /* Reopens the O_PATH descriptor PLACE for reading, and closes it.  Only a regular file.  Unless
  * OWNER is NULL, the file must be OWNER's, or root's and readable for all: a file that the target
@@ -52,7 +52,7 @@ static int64_t open_place(int place, const uid_t *owner)
 	fd = open(again, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	error = errno;
 	if (fd >= 0)
-		deputy__hold(fd);
+		reader__hold(fd);
 cleanup:
 	close(place);
 	return fd >= 0 ? fd : -error;
@@ -124,7 +124,7 @@ static int64_t open_directory(void *desk)
 		close(fd);
 		return error;
 	}
-	deputy__hold(fd);
+	reader__hold(fd);
 	return fd;
 }
 
@@ -159,7 +159,7 @@ static int64_t read_on(void *desk)
 		request->fd = open(request->path, O_RDONLY | O_CLOEXEC);
 	if (request->fd < 0)
 		return -errno;
-	deputy__hold(request->fd);
+	reader__hold(request->fd);
 	while (done < request->length && got > 0) {
 		got = read(request->fd, request->bytes + done, request->length - done);
 		error = got < 0 ? errno : 0;
@@ -169,7 +169,7 @@ static int64_t read_on(void *desk)
 			got = 1;
 	}
 	if (got <= 0) {
-		deputy__hold(-1);
+		reader__hold(-1);
 		close(request->fd);
 		request->fd = -1;
 	}
@@ -194,13 +194,13 @@ static int64_t close_file(void *desk)
 /* Runs WORK with PATH below ROOT. */
 static int64_t run_with_path(pid_t pid, int64_t (*work)(void *desk), int root, const char *path)
 {
-	struct request *request = deputy__desk();
+	struct request *request = reader__desk();
 
 	if (strlen(path) >= sizeof(request->path))
 		return -ENAMETOOLONG;
 	request->root = root;
 	strcpy(request->path, path);
-	return deputy__run(pid, work);
+	return reader__run(pid, work);
 }
 
 int target_file__open(pid_t pid, const char *path)
@@ -210,7 +210,7 @@ int target_file__open(pid_t pid, const char *path)
 
 int target_file__open_below(pid_t pid, int root, const char *path, uid_t owner)
 {
-	struct request *request = deputy__desk();
+	struct request *request = reader__desk();
 
 	request->owner = owner;
 	return run_with_path(pid, open_below, root, path);
@@ -218,7 +218,7 @@ int target_file__open_below(pid_t pid, int root, const char *path, uid_t owner)
 
 int target_file__open_directory(pid_t pid, const char *path, struct file_identity *identity)
 {
-	const struct request *request = deputy__desk();
+	const struct request *request = reader__desk();
 	int fd = run_with_path(pid, open_directory, -1, path);
 
 	if (fd >= 0)
@@ -240,7 +240,7 @@ bool target_file__identify(int fd, struct file_identity *identity)
 
 int target_file__identify_path(pid_t pid, const char *path, struct file_identity *identity)
 {
-	const struct request *request = deputy__desk();
+	const struct request *request = reader__desk();
 	int error = run_with_path(pid, identify_regular, -1, path);
 
 	if (!error)
@@ -250,10 +250,10 @@ int target_file__identify_path(pid_t pid, const char *path, struct file_identity
 
 int64_t target_file__size(pid_t pid, int fd)
 {
-	struct request *request = deputy__desk();
+	struct request *request = reader__desk();
 
 	request->fd = fd;
-	return deputy__run(pid, measure);
+	return reader__run(pid, measure);
 }
 
 /* Reads what is in the page cache.  That never waits, and asks no file system in user space.
@@ -278,14 +278,14 @@ bool target_file__read(pid_t pid, int fd, void *buffer, size_t length, uint64_t 
 	size_t done = read_cached(fd, buffer, length, offset);
 
 	for (size_t part; done < length; done += part) {
-		struct request *request = deputy__desk();
+		struct request *request = reader__desk();
 
 		part = length - done < TARGET_FILE_BLOCK_BYTES ? length - done
 							       : TARGET_FILE_BLOCK_BYTES;
 		request->fd = fd;
 		request->offset = offset + done;
 		request->length = part;
-		if (deputy__run(pid, read_block) != (int64_t)part)
+		if (reader__run(pid, read_block) != (int64_t)part)
 			return false;
 		memcpy((uint8_t *)buffer + done, request->bytes, part);
 	}
@@ -350,18 +350,18 @@ void target_file__close(pid_t pid, int fd)
 {
 	struct request *request;
 
-	if (!deputy__answers(pid)) {
+	if (!reader__answers(pid)) {
 		leave_closing(fd);
 		return;
 	}
-	request = deputy__desk();
+	request = reader__desk();
 	request->fd = fd;
-	deputy__run(pid, close_file);
+	reader__run(pid, close_file);
 }
 
 ssize_t target_file__read_on(pid_t pid, const char *path, int *fd, void *buffer, size_t length)
 {
-	struct request *request = deputy__desk();
+	struct request *request = reader__desk();
 	int64_t got;
 
 	request->fd = *fd;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The files that a target names or maps, and those of /proc for which the kernel reads its memory.
- * The target can block each of these calls for ever; then they fail as in deputy.h. */
+ * The target can block each of these calls for ever; then they fail as in reader.h. */
 #ifndef PYBPFPROF_TARGET_FILES_H
 #define PYBPFPROF_TARGET_FILES_H
 

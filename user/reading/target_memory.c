@@ -6,7 +6,7 @@
 
 #include "base/xalloc.h"
 #include "pybpfprof.h"
-#include "reading/deputy.h"
+#include "reading/reader.h"
 #include "reading/process.h"
 #include "reading/target_memory.h"
 
@@ -23,7 +23,7 @@ struct request {
 	uint8_t bytes[BYTES_A_CALL];
 };
 
-_Static_assert(sizeof(struct request) <= DEPUTY_DESK_BYTES, "the deputy's desk has room for it");
+_Static_assert(sizeof(struct request) <= READER_DESK_BYTES, "the reader's desk has room for it");
 
 static int64_t read_pieces(void *desk)
 {
@@ -40,17 +40,17 @@ static int64_t run(pid_t pid, struct request *request)
 	int64_t got;
 
 	request->pid = pid;
-	got = deputy__run(pid, read_pieces);
+	got = reader__run(pid, read_pieces);
 	if (got != -ESRCH)
 		return got;
 	/* The kernel finds the memory by a thread.  It outlives the first one. */
 	request->pid = process__reader(pid);
-	return request->pid == pid ? got : deputy__run(pid, read_pieces);
+	return request->pid == pid ? got : reader__run(pid, read_pieces);
 }
 
 static int read_part(pid_t pid, uint64_t address, void *buffer, size_t length)
 {
-	struct request *request = deputy__desk();
+	struct request *request = reader__desk();
 	int64_t got;
 
 	request->count = 1;
@@ -172,7 +172,7 @@ static void read_all_pieces(pid_t pid, const struct piece *pieces, size_t count,
 			    struct memory_part *parts, const size_t *next)
 {
 	for (size_t first = 0; first < count;) {
-		struct request *request = deputy__desk();
+		struct request *request = reader__desk();
 		size_t end = first + ask_for_pieces(request, pieces + first, count - first);
 		int64_t got = run(pid, request);
 		const uint8_t *bytes = request->bytes;
@@ -195,20 +195,20 @@ static void read_all_pieces(pid_t pid, const struct piece *pieces, size_t count,
 
 void target_memory__read_parts(pid_t pid, struct memory_part *parts, size_t count)
 {
-	struct piece *pieces = deputy__lend(xreallocarray(NULL, count, sizeof(*pieces)));
-	size_t *next = deputy__lend(xreallocarray(NULL, count, sizeof(*next)));
+	struct piece *pieces = reader__lend(xreallocarray(NULL, count, sizeof(*pieces)));
+	size_t *next = reader__lend(xreallocarray(NULL, count, sizeof(*next)));
 
 	for (size_t i = 0; i < count; i++)
 		parts[i].readable = false;
 	read_all_pieces(pid, pieces, make_pieces(parts, count, pieces, next), parts, next);
-	free(deputy__take_back(next));
-	free(deputy__take_back(pieces));
+	free(reader__take_back(next));
+	free(reader__take_back(pieces));
 }
 
 void target_memory__read_each(pid_t pid, const uint64_t *addresses, size_t count, void *buffer,
 			      size_t size, bool *readable)
 {
-	struct memory_part *parts = deputy__lend(xreallocarray(NULL, count, sizeof(*parts)));
+	struct memory_part *parts = reader__lend(xreallocarray(NULL, count, sizeof(*parts)));
 
 	for (size_t i = 0; i < count; i++)
 		parts[i] = (struct memory_part){ .address = addresses[i],
@@ -217,5 +217,5 @@ void target_memory__read_each(pid_t pid, const uint64_t *addresses, size_t count
 	target_memory__read_parts(pid, parts, count);
 	for (size_t i = 0; i < count; i++)
 		readable[i] = parts[i].readable;
-	free(deputy__take_back(parts));
+	free(reader__take_back(parts));
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Reads the memory of a target.  It never stops the target, never writes to it, and does not wait
- * for ever for missing pages (deputy.h). */
+ * for ever for missing pages (reader.h). */
 #ifndef PYBPFPROF_TARGET_MEMORY_H
 #define PYBPFPROF_TARGET_MEMORY_H
 
@@ -10,7 +10,7 @@
 #include <sys/types.h>
 
 /* Reads exactly LENGTH bytes at ADDRESS of process PID, which may be this one.  0; -EFAULT if not
- * all is mapped; -ESRCH if the process has ended; -EPERM; -ETIMEDOUT or -ENOMEM as deputy__run().
+ * all is mapped; -ESRCH if the process has ended; -EPERM; -ETIMEDOUT or -ENOMEM as reader__run().
  */
 int target_memory__read(pid_t pid, uint64_t address, void *buffer, size_t length);
 

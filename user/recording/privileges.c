@@ -18,7 +18,7 @@
 #include "base/log.h"
 #include "base/xalloc.h"
 #include "processes/pid_namespace.h"
-#include "reading/deputy.h"
+#include "reading/reader.h"
 #include "recording/privileges.h"
 #include "sampling/sampler.h"
 #include "system/capabilities.h"
@@ -203,7 +203,7 @@ struct obstacle privileges__ptrace_scope(void)
 
 struct obstacle privileges__thread(void)
 {
-	int error = deputy__begin();
+	int error = reader__begin();
 
 	if (!error)
 		return nothing;
@@ -400,7 +400,7 @@ void privileges__drop(bool (*works)(const void *context), const void *context)
 	uint64_t held = capabilities__effective(), kept = 0;
 	int bpf = capability__find(capabilities__needed, held), error;
 
-	deputy__relieve();
+	reader__relieve();
 	for (size_t i = 0; i < sizeof(to_write_as_root) / sizeof(to_write_as_root[0]); i++)
 		kept |= held & bit(to_write_as_root[i]);
 	for (const struct capability *needed = capabilities__needed; needed->name; needed++) {

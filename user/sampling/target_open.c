@@ -13,7 +13,7 @@
 #include "base/now.h"
 #include "base/xalloc.h"
 #include "processes/pid_namespace.h"
-#include "reading/deputy.h"
+#include "reading/reader.h"
 #include "reading/fuse_mount.h"
 #include "sampling/descendants.h"
 #include "sampling/target_open.h"
@@ -274,7 +274,7 @@ enum exit_status target__open(pid_t pid, bool needed, bool *silent, struct targe
 	*silent = false;
 	if (!status) {
 		status = open_python(pid, target, needed);
-		*silent = deputy__has_given_up(pid);
+		*silent = reader__has_given_up(pid);
 	}
 	/* Whatever has that number here, the user may mean a process in a container. */
 	say_namesakes(pid);

@@ -8,7 +8,7 @@
 
 /* Opens process PID and finds its Python; NEEDED: there must be one.  STATUS_WRITTEN with *TARGET
  * for target__free, NULL where there is no Python; otherwise the exit status, after a message.
- * *SILENT: the process did not answer (deputy.h), and the program may go on without it. */
+ * *SILENT: the process did not answer (reader.h), and the program may go on without it. */
 enum exit_status target__open(pid_t pid, bool needed, bool *silent, struct target_process **target);
 
 /* Writes why process PID cannot be profiled, for which runtime__find failed with ERROR; the exit

@@ -7,7 +7,7 @@
 #include "base/log.h"
 #include "base/xalloc.h"
 #include "python/interpreters.h"
-#include "reading/deputy.h"
+#include "reading/reader.h"
 #include "reading/target_memory.h"
 #include "sampling/thread_states.h"
 
@@ -117,7 +117,7 @@ void thread_states__look(struct thread_states *states, struct target_process *co
 		if (target->runtime.layout.tstate_gilstate_counter != OFFSET_ABSENT)
 			continue;
 		list.target = target;
-		deputy__send(list_states, &list);
+		reader__send(list_states, &list);
 		seen += list.count;
 		if (list.count <= THREAD_STATES_MAX || !tell(map, target->key.kernel_pid, &list))
 			continue;

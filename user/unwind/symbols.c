@@ -10,7 +10,7 @@
 #include "base/sorted.h"
 #include "base/xalloc.h"
 #include "elf/elf_parts.h"
-#include "reading/deputy.h"
+#include "reading/reader.h"
 #include "unwind/symbols.h"
 
 /* Functions may overlap.  A look-up skips at most this number of functions that begin closer to the
@@ -159,12 +159,12 @@ static struct symbols *read_table(struct elf_image *image, const struct symbol_t
 	if (table->count > bytes_max / sizeof(*entries) ||
 	    table->strings_bytes > bytes_max - table->count * sizeof(*entries))
 		return NULL;
-	entries = deputy__lend(
+	entries = reader__lend(
 		elf_parts__load(image, table->symbols, table->count * sizeof(*entries), bytes_max));
 	if (!entries)
 		return NULL;
 	strings = elf_parts__load(image, table->strings, table->strings_bytes, bytes_max);
-	deputy__take_back(entries);
+	reader__take_back(entries);
 	if (strings) {
 		selection.strings = strings;
 		collect(&selection, entries, table->count);

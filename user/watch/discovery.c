@@ -7,7 +7,7 @@
 #include "base/now.h"
 #include "base/xalloc.h"
 #include "elf/elf_cache.h"
-#include "reading/deputy.h"
+#include "reading/reader.h"
 #include "system/open_files.h"
 #include "watch/discovery.h"
 
@@ -428,7 +428,7 @@ static void look_what_runs(struct watch *watch, struct watched *watched, int64_t
 		target__free(target);
 		error = -EAGAIN;
 	}
-	/* deputy.c has warned of ENOMEM. */
+	/* reader.c has warned of ENOMEM. */
 	registry__lacks_files(watch, error);
 	switch (error) {
 	case 0:
@@ -507,7 +507,7 @@ void discovery__name_unknown(struct watch *watch)
 					       target_map__awaited(watch->map, watched->key));
 		if (watched->target || watched->unwanted)
 			continue;
-		if (deputy__has_given_up(watched->pid))
+		if (reader__has_given_up(watched->pid))
 			take_unreadable(watch, watched, now_ns());
 		else
 			name_unknown(watch, watched);

@@ -7,7 +7,7 @@
 #include "base/now.h"
 #include "base/xalloc.h"
 #include "processes/command_name.h"
-#include "reading/deputy.h"
+#include "reading/reader.h"
 #include "sampling/target_open.h"
 #include "watch/describing.h"
 #include "watch/discovery.h"
@@ -304,7 +304,7 @@ static void note_end(struct watch *watch, const struct process_record *record)
 	if (!watched)
 		watched = find_written_over(watch, record->pid);
 	if (!watched) {
-		deputy__forget(record->pid);
+		reader__forget(record->pid);
 		return;
 	}
 	watch->child_ends |= watched->pid == watch->child;
@@ -315,7 +315,7 @@ static void note_end(struct watch *watch, const struct process_record *record)
 		describing__take_title(watch, watched->target, record);
 	/* User space may have put it into BPF's map after its end. */
 	registry__remove(watch, watched);
-	deputy__forget(record->pid);
+	reader__forget(record->pid);
 }
 
 void watch__note(void *context, const struct process_record *record)
@@ -511,7 +511,7 @@ void watch__limit_halvings(struct watch *watch, unsigned int most)
 
 void watch__end(struct watch *watch)
 {
-	deputy__give_up();
+	reader__give_up();
 	/* The samples of a command before it was refused make no profile. */
 	if (!watch->refused || watch->found)
 		discovery__name_unknown(watch);

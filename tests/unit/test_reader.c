@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The clock is the test's: time passes only where somebody waits for the deputy, and for a work
+/* The clock is the test's: time passes only where somebody waits for the reader, and for a work
  * that says that it took some.  So what counts is how often was waited, however busy the machine.
  */
 #include <dirent.h>
@@ -19,7 +19,7 @@
 #include <cmocka.h>
 
 #include "base/now.h"
-#include "reading/deputy.h"
+#include "reading/reader.h"
 #include "reading/target_files.h"
 #include "reading/target_memory.h"
 #include "wrap.h"
@@ -41,7 +41,7 @@ static _Atomic int64_t clock_at_ns = 1000 * NS_PER_S;
 static _Atomic bool let_go;
 static int waits_left = -1;
 
-/* Whoever waits for the deputy's work waits until that is done. */
+/* Whoever waits for the reader's work waits until that is done. */
 static bool for_ever;
 
 static void step(void)
@@ -208,10 +208,10 @@ static int64_t show_blocked(void *desk)
 
 static int64_t add_one_for(pid_t pid, int number)
 {
-	int *desk = deputy__desk();
+	int *desk = reader__desk();
 
 	*desk = number;
-	return deputy__run(pid, add_one);
+	return reader__run(pid, add_one);
 }
 
 static void what_it_is_asked_is_done(void **state)
@@ -219,8 +219,8 @@ static void what_it_is_asked_is_done(void **state)
 	(void)state;
 	assert_int_equal(add_one_for(1, 4), 5);
 	assert_int_equal(add_one_for(2, -4), -3);
-	assert_true(deputy__run(1, show_blocked));
-	assert_false(deputy__has_given_up(1));
+	assert_true(reader__run(1, show_blocked));
+	assert_false(reader__has_given_up(1));
 }
 
 static int64_t tell_thread(void *desk)
@@ -231,7 +231,7 @@ static int64_t tell_thread(void *desk)
 
 static void ask_for_thread(void *context)
 {
-	*(int64_t *)context = deputy__run(1, tell_thread);
+	*(int64_t *)context = reader__run(1, tell_thread);
 }
 
 /* Where no thread may be begun for it. */
@@ -240,24 +240,24 @@ static void a_caller_may_do_it_alone(void **state)
 	int64_t thread;
 
 	(void)state;
-	deputy__relieve();
-	deputy__do_alone(ask_for_thread, &thread);
+	reader__relieve();
+	reader__do_alone(ask_for_thread, &thread);
 	assert_int_equal(thread, gettid());
-	assert_int_equal(deputy__begin(), 0);
-	deputy__send(ask_for_thread, &thread);
+	assert_int_equal(reader__begin(), 0);
+	reader__send(ask_for_thread, &thread);
 	assert_int_not_equal(thread, gettid());
 }
 
 static void what_is_interrupted_is_done_again(void **state)
 {
-	int *left = deputy__desk();
+	int *left = reader__desk();
 
 	(void)state;
 	*left = 3;
-	assert_int_equal(deputy__run(1, be_interrupted), 0);
+	assert_int_equal(reader__run(1, be_interrupted), 0);
 	/* But not for ever: a file system in user space may say so each time. */
 	*left = 0;
-	assert_int_equal(deputy__run(1, be_interrupted), -EINTR);
+	assert_int_equal(reader__run(1, be_interrupted), -EINTR);
 }
 
 static void who_does_not_answer_is_given_up_alone(void **state)
@@ -266,24 +266,24 @@ static void who_does_not_answer_is_given_up_alone(void **state)
 	int64_t before = now_ns(), after;
 
 	(void)state;
-	assert_int_equal(deputy__run(11, never_return), -ETIMEDOUT);
-	assert_false(deputy__answers(11));
-	assert_false(deputy__has_given_up(11));
-	assert_true(deputy__answers(12));
-	deputy__wait(11);
+	assert_int_equal(reader__run(11, never_return), -ETIMEDOUT);
+	assert_false(reader__answers(11));
+	assert_false(reader__has_given_up(11));
+	assert_true(reader__answers(12));
+	reader__wait(11);
 	after = now_ns();
 	assert_in_range(after - before, 3 * NS_PER_S, 4 * NS_PER_S);
-	assert_false(deputy__answers(11));
-	assert_true(deputy__has_given_up(11));
+	assert_false(reader__answers(11));
+	assert_true(reader__has_given_up(11));
 	assert_int_equal(add_one_for(11, 4), -ETIMEDOUT);
-	deputy__wait(11);
+	reader__wait(11);
 	assert_int_equal(now_ns(), after);
 	assert_int_equal(add_one_for(12, 4), 5);
-	assert_false(deputy__has_given_up(12));
+	assert_false(reader__has_given_up(12));
 	/* Who was left behind, and who took its place. */
 	assert_int_equal(count_threads(), threads + 1);
 	/* Its number is another's. */
-	deputy__forget(11);
+	reader__forget(11);
 	assert_int_equal(add_one_for(11, 4), 5);
 }
 
@@ -292,14 +292,14 @@ static void others_are_not_kept_waiting(void **state)
 {
 	(void)state;
 	for (pid_t pid = 61; pid < 66; pid++) {
-		assert_int_equal(deputy__run(pid, never_return), -ETIMEDOUT);
-		assert_false(deputy__has_given_up(pid));
+		assert_int_equal(reader__run(pid, never_return), -ETIMEDOUT);
+		assert_false(reader__has_given_up(pid));
 	}
 	/* Where there is no more time, they are. */
-	deputy__give_up();
+	reader__give_up();
 	for (pid_t pid = 61; pid < 66; pid++)
-		assert_true(deputy__has_given_up(pid));
-	assert_true(deputy__answers(66));
+		assert_true(reader__has_given_up(pid));
+	assert_true(reader__answers(66));
 }
 
 /* Does for PID what comes back only after so many waits for it. */
@@ -307,7 +307,7 @@ static void be_late(pid_t pid, int waits)
 {
 	let_go = false;
 	waits_left = waits;
-	assert_int_equal(deputy__run(pid, wait_until_let_go), -ETIMEDOUT);
+	assert_int_equal(reader__run(pid, wait_until_let_go), -ETIMEDOUT);
 }
 
 static void who_answers_late_is_asked_again(void **state)
@@ -316,19 +316,19 @@ static void who_answers_late_is_asked_again(void **state)
 
 	(void)state;
 	for (int i = 0; i < 3; i++) {
-		uint64_t missed = deputy__missed(71);
+		uint64_t missed = reader__missed(71);
 
 		be_late(71, 20);
 		assert_int_equal(add_one_for(71, 4), -ETIMEDOUT);
-		deputy__wait(71);
-		assert_int_equal(deputy__missed(71), missed + 2);
+		reader__wait(71);
+		assert_int_equal(reader__missed(71), missed + 2);
 		assert_int_equal(add_one_for(71, 4), 5);
-		assert_int_equal(deputy__missed(71), missed + 2);
+		assert_int_equal(reader__missed(71), missed + 2);
 	}
 	/* Where its end was told meanwhile, too. */
 	threads = count_threads();
 	be_late(71, 20);
-	deputy__forget(71);
+	reader__forget(71);
 	assert_int_equal(add_one_for(71, 4), 5);
 	let_go = true;
 	threads_become(threads);
@@ -357,7 +357,7 @@ static void wait_for_one(void *context)
 	struct errand *errand = context;
 
 	errand->begun++;
-	errand->refused = deputy__run(32, never_return);
+	errand->refused = reader__run(32, never_return);
 	errand->sums = add_one_for(33, 4);
 }
 
@@ -366,7 +366,7 @@ static void an_errand_is_handed_over_once(void **state)
 	struct errand errand = { 0 };
 
 	(void)state;
-	deputy__send(add_for_many, &errand);
+	reader__send(add_for_many, &errand);
 	assert_int_equal(errand.begun, 1);
 	assert_int_equal(errand.sums, 1000);
 	assert_false(errand.shared);
@@ -378,12 +378,12 @@ static void an_errand_waits_for_nobody_twice(void **state)
 	struct errand errand = { 0 };
 
 	(void)state;
-	deputy__send(wait_for_one, &errand);
+	reader__send(wait_for_one, &errand);
 	assert_int_equal(errand.begun, 2);
 	assert_int_equal(errand.refused, -ETIMEDOUT);
 	assert_int_equal(errand.sums, 5);
-	assert_false(deputy__answers(32));
-	assert_true(deputy__answers(33));
+	assert_false(reader__answers(32));
+	assert_true(reader__answers(33));
 }
 
 static void many_long_waits_are_one_too_long(void **state)
@@ -391,12 +391,12 @@ static void many_long_waits_are_one_too_long(void **state)
 	int threads = count_threads(), done = 0;
 
 	(void)state;
-	while (!deputy__has_given_up(21)) {
+	while (!reader__has_given_up(21)) {
 		if (done % 2)
-			deputy__run(21, sleep_shortly);
+			reader__run(21, sleep_shortly);
 		else
 			be_late(21, 20);
-		deputy__wait(21);
+		reader__wait(21);
 		done++;
 		assert_true(done < 300);
 	}
@@ -415,8 +415,8 @@ struct waits {
 
 static void add_wait(struct waits *waits, int milliseconds)
 {
-	*(int *)deputy__desk() = milliseconds;
-	if (deputy__run(waits->pid, sleep_for) == 0)
+	*(int *)reader__desk() = milliseconds;
+	if (reader__run(waits->pid, sleep_for) == 0)
 		waits->slept_ns += milliseconds * NS_PER_MS;
 }
 
@@ -428,7 +428,7 @@ static void wait_shortly_and_compute(void *context)
 		add_wait(waits, 12);
 	add_wait(waits, 35);
 	for (int i = 0; i < 2; i++)
-		deputy__run(waits->pid, compute_shortly);
+		reader__run(waits->pid, compute_shortly);
 }
 
 /* Also those of which none can be seen, but not the time in which it computes. */
@@ -438,12 +438,12 @@ static void many_short_waits_are_one_too_long(void **state)
 
 	(void)state;
 	for_ever = true;
-	for (int i = 0; !deputy__has_given_up(22); i++) {
+	for (int i = 0; !reader__has_given_up(22); i++) {
 		assert_true(waits.slept_ns < 20 * NS_PER_S);
 		if (i % 2)
 			wait_shortly_and_compute(&waits);
 		else
-			deputy__send(wait_shortly_and_compute, &waits);
+			reader__send(wait_shortly_and_compute, &waits);
 	}
 	assert_true(waits.slept_ns > 23 * NS_PER_S / 2);
 	for_ever = false;
@@ -454,8 +454,8 @@ static void many_short_waits_are_one_too_long(void **state)
 static void who_computes_does_not_wait(void **state)
 {
 	(void)state;
-	assert_int_equal(deputy__run(31, compute_long), 0);
-	assert_false(deputy__has_given_up(31));
+	assert_int_equal(reader__run(31, compute_long), 0);
+	assert_false(reader__has_given_up(31));
 }
 
 static void it_is_relieved_by_another(void **state)
@@ -465,9 +465,9 @@ static void it_is_relieved_by_another(void **state)
 	(void)state;
 	assert_int_equal(add_one_for(1, 4), 5);
 	threads = count_threads();
-	deputy__relieve();
+	reader__relieve();
 	assert_int_equal(count_threads(), threads - 1);
-	deputy__relieve();
+	reader__relieve();
 	assert_int_equal(add_one_for(1, 4), 5);
 	assert_int_equal(count_threads(), threads);
 }
@@ -476,7 +476,7 @@ static void it_is_relieved_by_another(void **state)
 static void wait_until_let_go_on_an_errand(void *context)
 {
 	(void)context;
-	deputy__run(42, wait_until_let_go);
+	reader__run(42, wait_until_let_go);
 }
 
 static void who_comes_back_after_all_ends(void **state)
@@ -485,14 +485,14 @@ static void who_comes_back_after_all_ends(void **state)
 
 	(void)state;
 	let_go = false;
-	assert_int_equal(deputy__run(41, wait_until_let_go), -ETIMEDOUT);
-	deputy__send(wait_until_let_go_on_an_errand, NULL);
+	assert_int_equal(reader__run(41, wait_until_let_go), -ETIMEDOUT);
+	reader__send(wait_until_let_go_on_an_errand, NULL);
 	assert_int_equal(add_one_for(1, 4), 5);
 	threads_become(threads + 2);
 	let_go = true;
 	threads_become(threads);
 	/* They are freed, as the sanitizer checks. */
-	assert_int_equal(deputy__run(43, never_return), -ETIMEDOUT);
+	assert_int_equal(reader__run(43, never_return), -ETIMEDOUT);
 	assert_int_equal(add_one_for(1, 4), 5);
 }
 
@@ -504,14 +504,14 @@ struct lending {
 static void wait_with_lent_memory(void *context)
 {
 	struct lending *lending = context;
-	char *lent = deputy__lend(malloc(1000)), *kept = deputy__lend(malloc(1000));
+	char *lent = reader__lend(malloc(1000)), *kept = reader__lend(malloc(1000));
 
-	free(deputy__take_back(deputy__lend(malloc(1000))));
-	lending->kept[lending->begun] = deputy__take_back(kept);
+	free(reader__take_back(reader__lend(malloc(1000))));
+	lending->kept[lending->begun] = reader__take_back(kept);
 	if (!lending->begun++)
-		deputy__run(45, wait_until_let_go);
-	free(deputy__take_back(lent));
-	assert_null(deputy__take_back(deputy__lend(NULL)));
+		reader__run(45, wait_until_let_go);
+	free(reader__take_back(lent));
+	assert_null(reader__take_back(reader__lend(NULL)));
 }
 
 /* As the sanitizer checks; but what was taken back is there. */
@@ -522,7 +522,7 @@ static void what_was_lent_is_freed(void **state)
 
 	(void)state;
 	let_go = false;
-	deputy__send(wait_with_lent_memory, &lending);
+	reader__send(wait_with_lent_memory, &lending);
 	assert_int_equal(lending.begun, 2);
 	let_go = true;
 	threads_become(threads);
@@ -533,12 +533,12 @@ static void what_was_lent_is_freed(void **state)
 /* Where nobody can be left behind, it is nobody else's. */
 static void what_is_lent_on_no_errand_stays(void **state)
 {
-	char *lent = deputy__lend(malloc(1000));
+	char *lent = reader__lend(malloc(1000));
 
 	(void)state;
-	assert_int_equal(deputy__run(46, never_return), -ETIMEDOUT);
+	assert_int_equal(reader__run(46, never_return), -ETIMEDOUT);
 	lent[0] = '\0';
-	free(deputy__take_back(lent));
+	free(reader__take_back(lent));
 	assert_int_equal(add_one_for(1, 4), 5);
 }
 
@@ -546,7 +546,7 @@ static int64_t open_late(void *desk)
 {
 	int64_t fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
 
-	deputy__hold(fd);
+	reader__hold(fd);
 	wait_until_let_go(desk);
 	return fd;
 }
@@ -566,7 +566,7 @@ static void what_comes_too_late_is_closed(void **state)
 
 	(void)state;
 	let_go = false;
-	assert_int_equal(deputy__run(44, open_late), -ETIMEDOUT);
+	assert_int_equal(reader__run(44, open_late), -ETIMEDOUT);
 	assert_int_equal(add_one_for(1, 4), 5);
 	assert_int_equal(count_descriptors(), descriptors + 1);
 	let_go = true;
@@ -578,14 +578,14 @@ static void what_comes_too_late_is_closed(void **state)
 static void many_are_forgotten(void **state)
 {
 	(void)state;
-	assert_int_equal(deputy__run(getpid(), never_return), -ETIMEDOUT);
-	assert_int_equal(deputy__run(INT32_MAX, never_return), -ETIMEDOUT);
+	assert_int_equal(reader__run(getpid(), never_return), -ETIMEDOUT);
+	assert_int_equal(reader__run(INT32_MAX, never_return), -ETIMEDOUT);
 	for (pid_t pid = 1000000; pid < 1005000; pid++)
 		assert_int_equal(add_one_for(pid, 4), 5);
-	assert_false(deputy__answers(getpid()));
+	assert_false(reader__answers(getpid()));
 	/* There is no such process: what was said of its number holds for no other one. */
-	assert_true(deputy__answers(INT32_MAX));
-	deputy__forget(getpid());
+	assert_true(reader__answers(INT32_MAX));
+	reader__forget(getpid());
 }
 
 static void files_of_who_was_given_up_are_closed(void **state)
@@ -594,7 +594,7 @@ static void files_of_who_was_given_up_are_closed(void **state)
 
 	(void)state;
 	assert_true(fd >= 0);
-	assert_int_equal(deputy__run(51, never_return), -ETIMEDOUT);
+	assert_int_equal(reader__run(51, never_return), -ETIMEDOUT);
 	target_file__close(51, fd);
 	for (int i = 0; i < STEPS && fcntl(fd, F_GETFD) >= 0; i++)
 		step();

@@ -48,7 +48,7 @@
 #include "base/now.h"
 #include "base/small_file.h"
 #include "base/xalloc.h"
-#include "reading/deputy.h"
+#include "reading/reader.h"
 #include "system/mends.h"
 
 #define NS_PER_S 1000000000LL
@@ -85,13 +85,13 @@ struct patience {
 	pid_t pid;		/* key */
 	int64_t rest_ns;	/* 0: given up */
 	int64_t since_ns;	/* when something was added last */
-	struct deputy *awaited; /* the reader that was abandoned for it; NULL: it answers */
+	struct reader *awaited; /* the reader that was abandoned for it; NULL: it answers */
 	int64_t left_ns;	/* when that was */
 	uint64_t missed;	/* calls that were abandoned or refused */
 	UT_hash_handle hh;
 };
 
-struct deputy {
+struct reader {
 	pthread_t thread;
 	bool started;
 	pid_t tid;
@@ -106,18 +106,18 @@ struct deputy {
 	void **lent; /* by the errand, the latest last */
 	size_t lent_count, lent_capacity;
 	int held;	     /* a descriptor that is its result; -1: none */
-	struct deputy *next; /* in the list of abandoned readers */
+	struct reader *next; /* in the list of abandoned readers */
 	jmp_buf end;	     /* where an abandoned reader continues when its call returns */
 	_Atomic bool gone;   /* it has ended, and touches nothing here any more */
-	alignas(max_align_t) uint8_t desk[DEPUTY_DESK_BYTES];
+	alignas(max_align_t) uint8_t desk[READER_DESK_BYTES];
 };
 
-static struct deputy *deputy, *left_behind;
+static struct reader *reader, *left_behind;
 static struct patience *patiences;
 static unsigned int patiences_max = PATIENCES_MIN;
 
 /* In a reader's thread, itself. */
-static _Thread_local struct deputy *own;
+static _Thread_local struct reader *own;
 
 static struct patience *find_patience(pid_t pid)
 {
@@ -278,19 +278,19 @@ static void *serve(void *context)
 }
 
 /* The reader must take no signals: the program reads them itself. */
-int deputy__begin(void)
+int reader__begin(void)
 {
 	sigset_t all, before;
 	int error;
 
-	deputy__desk();
-	if (deputy->started)
+	reader__desk();
+	if (reader->started)
 		return 0;
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
-	error = pthread_create(&deputy->thread, NULL, serve, deputy);
+	error = pthread_create(&reader->thread, NULL, serve, reader);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	deputy->started = !error;
+	reader->started = !error;
 	return -error;
 }
 
@@ -298,7 +298,7 @@ int deputy__begin(void)
 static bool start(void)
 {
 	static bool warned;
-	int error = deputy__begin();
+	int error = reader__begin();
 
 	if (error && !warned)
 		log__warning("cannot read processes until a thread can be started for it (%s): %s",
@@ -308,7 +308,7 @@ static bool start(void)
 }
 
 /* Whether WHO sleeps.  At work, it then waits for something outside this program. */
-static bool is_asleep(const struct deputy *who)
+static bool is_asleep(const struct reader *who)
 {
 	char path[64], line[256];
 	const char *rest;
@@ -320,7 +320,7 @@ static bool is_asleep(const struct deputy *who)
 	return !rest || strncmp(rest, ") S", 3) == 0 || strncmp(rest, ") D", 3) == 0;
 }
 
-static void free_deputy(struct deputy *gone)
+static void free_reader(struct reader *gone)
 {
 	sem_destroy(&gone->asked);
 	sem_destroy(&gone->done);
@@ -331,7 +331,7 @@ static void free_deputy(struct deputy *gone)
 /* Frees abandoned readers that have ended. */
 static void free_the_gone(void)
 {
-	for (struct deputy **at = &left_behind, *gone; (gone = *at);) {
+	for (struct reader **at = &left_behind, *gone; (gone = *at);) {
 		if (!gone->gone) {
 			at = &gone->next;
 			continue;
@@ -339,7 +339,7 @@ static void free_the_gone(void)
 		*at = gone->next;
 		if (gone->patience)
 			stop_awaiting(gone->patience);
-		free_deputy(gone);
+		free_reader(gone);
 	}
 }
 
@@ -348,20 +348,20 @@ static bool leave(uint64_t at_work, int64_t now)
 {
 	struct patience *patience;
 
-	if (!atomic_compare_exchange_strong(&deputy->phase, &at_work, LEFT))
+	if (!atomic_compare_exchange_strong(&reader->phase, &at_work, LEFT))
 		return false;
 	free_the_gone();
-	patience = deputy->patience;
-	patience->awaited = deputy;
+	patience = reader->patience;
+	patience->awaited = reader;
 	patience->left_ns = now;
 	patience->missed++;
 	spend(patience, LONG_NS);
-	pthread_detach(deputy->thread);
-	while (deputy->lent_count)
-		free(deputy->lent[--deputy->lent_count]);
-	deputy->next = left_behind;
-	left_behind = deputy;
-	deputy = NULL;
+	pthread_detach(reader->thread);
+	while (reader->lent_count)
+		free(reader->lent[--reader->lent_count]);
+	reader->next = left_behind;
+	left_behind = reader;
+	reader = NULL;
 	return true;
 }
 
@@ -376,16 +376,16 @@ static bool wait_for_it(void)
 		uint64_t phase;
 		bool same;
 
-		if (!sem_clockwait(&deputy->done, CLOCK_MONOTONIC, &end))
+		if (!sem_clockwait(&reader->done, CLOCK_MONOTONIC, &end))
 			return true;
-		phase = deputy->phase;
+		phase = reader->phase;
 		same = phase == before;
 		before = phase;
 		slices = same ? slices : 0;
 		/* Only a call that lasts since the last slice counts. */
-		if (errno != ETIMEDOUT || !same || phase % 2 == 0 || !is_asleep(deputy))
+		if (errno != ETIMEDOUT || !same || phase % 2 == 0 || !is_asleep(reader))
 			continue;
-		deputy->asleep = phase;
+		reader->asleep = phase;
 		if (++slices >= SLICES_A_WORK && leave(phase, now))
 			return false;
 	}
@@ -394,7 +394,7 @@ static bool wait_for_it(void)
 /* Whether the process may be read. */
 static bool is_answered(struct patience *patience)
 {
-	struct deputy *awaited = patience->awaited;
+	struct reader *awaited = patience->awaited;
 
 	renew(patience);
 	if (awaited && awaited->gone)
@@ -405,19 +405,19 @@ static bool is_answered(struct patience *patience)
 	return patience->rest_ns && !patience->awaited;
 }
 
-void *deputy__desk(void)
+void *reader__desk(void)
 {
 	if (own)
 		return own->desk;
-	if (!deputy) {
-		deputy = xcalloc(1, sizeof(*deputy));
-		sem_init(&deputy->asked, 0, 0);
-		sem_init(&deputy->done, 0, 0);
+	if (!reader) {
+		reader = xcalloc(1, sizeof(*reader));
+		sem_init(&reader->asked, 0, 0);
+		sem_init(&reader->done, 0, 0);
 	}
-	return deputy->desk;
+	return reader->desk;
 }
 
-int64_t deputy__run(pid_t pid, int64_t (*work)(void *desk))
+int64_t reader__run(pid_t pid, int64_t (*work)(void *desk))
 {
 	struct patience *patience;
 
@@ -432,13 +432,13 @@ int64_t deputy__run(pid_t pid, int64_t (*work)(void *desk))
 		return do_work(patience, work);
 	if (!start())
 		return -ENOMEM;
-	deputy->patience = patience;
-	deputy->work = work;
-	sem_post(&deputy->asked);
-	return wait_for_it() ? deputy->result : -ETIMEDOUT;
+	reader->patience = patience;
+	reader->work = work;
+	sem_post(&reader->asked);
+	return wait_for_it() ? reader->result : -ETIMEDOUT;
 }
 
-void deputy__send(void (*errand)(void *context), void *context)
+void reader__send(void (*errand)(void *context), void *context)
 {
 	/* The process for which a reader was abandoned is not waited for again. */
 	do {
@@ -446,22 +446,22 @@ void deputy__send(void (*errand)(void *context), void *context)
 			errand(context);
 			return;
 		}
-		deputy->work = NULL;
-		deputy->errand = errand;
-		deputy->context = context;
-		sem_post(&deputy->asked);
+		reader->work = NULL;
+		reader->errand = errand;
+		reader->context = context;
+		sem_post(&reader->asked);
 	} while (!wait_for_it());
 }
 
-void deputy__do_alone(void (*errand)(void *context), void *context)
+void reader__do_alone(void (*errand)(void *context), void *context)
 {
-	deputy__desk();
-	own = deputy;
+	reader__desk();
+	own = reader;
 	errand(context);
 	own = NULL;
 }
 
-void *deputy__lend(void *memory)
+void *reader__lend(void *memory)
 {
 	if (!own || !memory)
 		return memory;
@@ -470,7 +470,7 @@ void *deputy__lend(void *memory)
 	return memory;
 }
 
-void *deputy__take_back(void *memory)
+void *reader__take_back(void *memory)
 {
 	size_t i = own && memory ? own->lent_count : 0;
 
@@ -481,33 +481,33 @@ void *deputy__take_back(void *memory)
 	return memory;
 }
 
-void deputy__hold(int fd)
+void reader__hold(int fd)
 {
 	own->held = fd;
 }
 
-bool deputy__has_given_up(pid_t pid)
+bool reader__has_given_up(pid_t pid)
 {
 	const struct patience *patience = find_patience(pid);
 
 	return patience && !patience->rest_ns;
 }
 
-bool deputy__answers(pid_t pid)
+bool reader__answers(pid_t pid)
 {
 	struct patience *patience = find_patience(pid);
 
 	return !patience || is_answered(patience);
 }
 
-uint64_t deputy__missed(pid_t pid)
+uint64_t reader__missed(pid_t pid)
 {
 	const struct patience *patience = find_patience(pid);
 
 	return patience ? patience->missed : 0;
 }
 
-void deputy__wait(pid_t pid)
+void reader__wait(pid_t pid)
 {
 	struct patience *patience = find_patience(pid);
 
@@ -517,14 +517,14 @@ void deputy__wait(pid_t pid)
 	}
 }
 
-void deputy__give_up(void)
+void reader__give_up(void)
 {
 	for (struct patience *patience = patiences; patience; patience = patience->hh.next)
 		if (!is_answered(patience) && patience->rest_ns)
 			give_up(patience);
 }
 
-void deputy__forget(pid_t pid)
+void reader__forget(pid_t pid)
 {
 	struct patience *patience = find_patience(pid);
 
@@ -532,16 +532,16 @@ void deputy__forget(pid_t pid)
 		forget(patience);
 }
 
-void deputy__relieve(void)
+void reader__relieve(void)
 {
-	if (!deputy)
+	if (!reader)
 		return;
-	if (deputy->started) {
-		deputy->work = NULL;
-		deputy->errand = NULL;
-		sem_post(&deputy->asked);
-		pthread_join(deputy->thread, NULL);
+	if (reader->started) {
+		reader->work = NULL;
+		reader->errand = NULL;
+		sem_post(&reader->asked);
+		pthread_join(reader->thread, NULL);
 	}
-	free_deputy(deputy);
-	deputy = NULL;
+	free_reader(reader);
+	reader = NULL;
 }
