@@ -7,7 +7,7 @@
 #include <sys/sysmacros.h>
 #include <cmocka.h>
 
-#include "reading/fuse_mount.c"
+#include "reading/process.c"
 
 static void one_users_mount_is_told(void **state)
 {
@@ -21,7 +21,7 @@ static void one_users_mount_is_told(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {
-		assert_true(parse(lines[i], &device, &owner));
+		assert_true(parse_fuse_mount(lines[i], &device, &owner));
 		assert_int_equal(device, makedev(0, 39));
 		assert_int_equal(owner, 1000);
 	}
@@ -45,7 +45,7 @@ static void other_lines_are_not(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++)
-		assert_false(parse(lines[i], &device, &owner));
+		assert_false(parse_fuse_mount(lines[i], &device, &owner));
 }
 
 int main(void)

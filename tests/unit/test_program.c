@@ -14,7 +14,6 @@
 #include <cmocka.h>
 
 #include "reading/process.h"
-#include "reading/program.h"
 
 /* Executes itself at each line that it reads, and writes one then. */
 #define AGAIN "echo; read line && exec sh -c \"$0\" \"$0\""
@@ -56,7 +55,7 @@ static struct program identify(pid_t pid)
 {
 	struct program program;
 
-	assert_int_equal(program__identify(pid, &program), 0);
+	assert_int_equal(process__identify_program(pid, &program), 0);
 	return program;
 }
 
@@ -73,10 +72,10 @@ static void it_stays_the_same_until_it_executes_another(void **state)
 		now = identify(child.pid);
 		assert_int_equal(process__inspect(child.pid, &process), 0);
 		assert_int_equal(now.start_time, process.start_time);
-		assert_false(program__is_same(&before, &now));
+		assert_false(process__is_same_program(&before, &now));
 		before = now;
 		now = identify(child.pid);
-		assert_true(program__is_same(&before, &now));
+		assert_true(process__is_same_program(&before, &now));
 		assert_int_equal(write(child.words[1], "\n", 1), 1);
 	}
 	end(&child);
@@ -93,7 +92,7 @@ static void what_has_the_same_addresses_each_time_is_not_told(void **state)
 	assert_int_equal(read(child.answers[0], &line, 1), 1);
 	program = identify(child.pid);
 	assert_int_equal(program.places, 0);
-	assert_false(program__is_same(&program, &program));
+	assert_false(process__is_same_program(&program, &program));
 	end(&child);
 }
 
@@ -107,10 +106,10 @@ static void what_has_ended_has_none(void **state)
 	if (!pid)
 		_exit(0);
 	assert_int_equal(waitid(P_PID, pid, &ended, WEXITED | WNOWAIT), 0);
-	assert_int_equal(program__identify(pid, &program), -ESRCH);
+	assert_int_equal(process__identify_program(pid, &program), -ESRCH);
 	waitpid(pid, NULL, 0);
-	assert_int_equal(program__identify(pid, &program), -ESRCH);
-	assert_false(program__is_same(&program, &program));
+	assert_int_equal(process__identify_program(pid, &program), -ESRCH);
+	assert_false(process__is_same_program(&program, &program));
 }
 
 int main(void)

@@ -12,7 +12,7 @@
 #include "base/now.h"
 #include "base/xalloc.h"
 #include "fake_kernel.h"
-#include "reading/program.h"
+#include "reading/process.h"
 #include "watch/registry.h"
 
 #define NS_PER_S  1000000000LL
@@ -165,7 +165,7 @@ WRAP(enum exit_status, target__open, pid_t pid, bool needed, bool *silent,
 	return STATUS_WRITTEN;
 }
 
-WRAP(int, program__identify, pid_t pid, struct program *program)
+WRAP(int, process__identify_program, pid_t pid, struct program *program)
 {
 	*program = (struct program){ process.start_time, process.program };
 	if (process.executed_as)

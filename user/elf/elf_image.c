@@ -147,7 +147,6 @@ void elf_image__close(struct elf_image *image)
 		return;
 	pid = image->pid;
 	fd = image->fd;
-	elf_symbols__forget(image);
 	free(image->sections);
 	free(image->segments);
 	free(image);

@@ -12,6 +12,10 @@
 /* The hexadecimal digits of a SHA-1, and a NUL. */
 #define ELF_BUILD_ID_HEX_BYTES 41
 
+/* Longer names, and answers beyond this number, are not remembered.  Callers look for about 15. */
+#define ELF_NAME_BYTES_MAX    64
+#define ELF_KNOWN_SYMBOLS_MAX 24
+
 /* How much may be read from the files of one process in one search. */
 struct elf_budget {
 	pid_t pid;
@@ -36,7 +40,13 @@ struct elf_image {
 		uint64_t symbols, strings, strings_size, gnu_hash;
 		bool debug; /* DT_DEBUG, which linkers add to programs and not to libraries */
 	} dynamic;
-	struct known_symbol *symbols;
+	/* Answers to earlier searches. */
+	struct {
+		char name[ELF_NAME_BYTES_MAX];
+		uint64_t address;
+		bool found;
+	} known[ELF_KNOWN_SYMBOLS_MAX];
+	size_t known_count;
 };
 
 /* Takes ownership of FD.  The file may be for any machine.  NULL if it is not an ELF file with

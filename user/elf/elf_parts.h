@@ -54,7 +54,4 @@ struct symbol_table {
 bool elf_symbols__find_table(const struct elf_image *image, uint32_t type,
 			     struct symbol_table *table);
 
-/* Frees the cached symbols. */
-void elf_symbols__forget(struct elf_image *image);
-
 #endif

@@ -5,11 +5,8 @@
  * are, and no section headers.  Other symbols are searched for in .symtab.  Without DT_GNU_HASH,
  * .dynsym is searched in the same way.
  */
-#include <stdlib.h>
 #include <string.h>
 
-#include "base/hash_table.h"
-#include "base/xalloc.h"
 #include "elf/elf_parts.h"
 
 /* As many names in a string table may end with the same text. */
@@ -17,26 +14,6 @@
 
 /* Linkers aim at chains of one or two. */
 #define CHAIN_MAX 4096
-
-#define NAME_BYTES_MAX 64
-
-/* The answer to an earlier search. */
-struct known_symbol {
-	char name[NAME_BYTES_MAX]; /* key */
-	uint64_t address;
-	bool found;
-	UT_hash_handle hh;
-};
-
-void elf_symbols__forget(struct elf_image *image)
-{
-	struct known_symbol *symbol, *next;
-
-	HASH_ITER (hh, image->symbols, symbol, next) {
-		HASH_DEL(image->symbols, symbol);
-		free(symbol);
-	}
-}
 
 static bool is_defined(const Elf64_Sym *symbol)
 {
@@ -49,7 +26,7 @@ static bool check_exported(const struct elf_image *image, uint32_t index, const 
 {
 	uint64_t size = elf_parts__size_of(image, &ELF_SYMBOL);
 	size_t name_size = strlen(name) + 1;
-	char found[NAME_BYTES_MAX];
+	char found[ELF_NAME_BYTES_MAX];
 	uint8_t bytes[sizeof(Elf64_Sym)];
 	Elf64_Sym symbol;
 
@@ -197,32 +174,27 @@ bool elf_image__exported_symbol(struct elf_image *image, const char *name, uint6
 	return find_in_table(image, SHT_DYNSYM, name, address);
 }
 
-/* Callers look for a few fixed names, so the table stays small. */
-static void remember_symbol(struct elf_image *image, const char *name, bool found, uint64_t address)
-{
-	struct known_symbol *symbol = xcalloc(1, sizeof(*symbol));
-
-	strncpy(symbol->name, name, sizeof(symbol->name) - 1);
-	symbol->found = found;
-	symbol->address = address;
-	HASH_ADD_STR(image->symbols, name, symbol);
-}
-
 bool elf_image__symbol(struct elf_image *image, const char *name, uint64_t *address)
 {
-	struct known_symbol *known;
+	size_t i = 0;
 	bool found;
 
-	HASH_FIND_STR(image->symbols, name, known);
-	if (known) {
-		if (known->found)
-			*address = known->address;
-		return known->found;
+	while (i < image->known_count && strcmp(image->known[i].name, name) != 0)
+		i++;
+	if (i < image->known_count) {
+		if (image->known[i].found)
+			*address = image->known[i].address;
+		return image->known[i].found;
 	}
 	found = elf_image__exported_symbol(image, name, address) ||
 		find_in_table(image, SHT_SYMTAB, name, address);
 	/* A part that was not read may have it. */
-	if (!image->budget->exceeded && strlen(name) < NAME_BYTES_MAX)
-		remember_symbol(image, name, found, found ? *address : 0);
+	if (!image->budget->exceeded && i < ELF_KNOWN_SYMBOLS_MAX &&
+	    strlen(name) < ELF_NAME_BYTES_MAX) {
+		strcpy(image->known[i].name, name);
+		image->known[i].found = found;
+		image->known[i].address = found ? *address : 0;
+		image->known_count++;
+	}
 	return found;
 }

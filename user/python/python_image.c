@@ -13,8 +13,8 @@
 #include <string.h>
 
 #include "architecture/architecture.h"
+#include "python/interpreters.h"
 #include "python/python_image.h"
-#include "python/soundness.h"
 #include "python/unnamed.h"
 #include "reading/process.h"
 #include "reading/target_memory.h"
@@ -481,7 +481,7 @@ static int check(pid_t pid, struct elf_image *image, uint64_t bias, struct runti
 	};
 
 	if (runtime->initialized)
-		return soundness__check(pid, runtime, &types);
+		return interpreters__check(pid, runtime, &types);
 	return offsets__is_newer(&runtime->offsets) ? -EAGAIN : 0;
 }
 

@@ -35,7 +35,6 @@
 #include "base/xalloc.h"
 #include "python/interpreters.h"
 #include "python/object.h"
-#include "python/soundness.h"
 #include "python/unnamed.h"
 #include "reading/reader.h"
 #include "reading/target_memory.h"
@@ -143,7 +142,7 @@ static bool has_own_threads(const struct search *search, uint64_t interpreter, b
 		    owner != interpreter || !thread_id ||
 		    !read_word(search, state + offsets->tstate_next, &state))
 			return false;
-		*lives |= soundness__is_thread(search->pid, thread_id);
+		*lives |= interpreters__is_thread(search->pid, thread_id);
 	}
 	return true;
 }

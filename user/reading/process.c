@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/personality.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
@@ -424,4 +425,123 @@ int process__identify_mapping(pid_t pid, pid_t reader, const struct mapping *map
 
 	write_mapping_path(reader, mapping, path);
 	return target_file__identify_path(pid, path, identity);
+}
+
+/*
+ * Nothing in /proc counts the calls of exec of a process.  But the kernel places each program at
+ * random addresses: those of its file, the loader, the vDSO and the stack have some eighty random
+ * bits together.  All of them are in the auxiliary vector.
+ *
+ * The vector also points to random bytes, but these are in the process's memory, which may be
+ * unreadable.
+ */
+
+/* The auxiliary vector has some twenty pairs. */
+#define WORDS_MAX 128
+
+/* Whether the kernel randomizes addresses by default. */
+static bool randomizes(void)
+{
+	char how[16];
+
+	return small_file__read("/proc/sys/kernel/randomize_va_space", how, sizeof(how)) > 0 &&
+	       atoi(how);
+}
+
+static bool is_at_random(pid_t pid, pid_t reader)
+{
+	char text[16];
+	size_t length = process__read_file(pid, reader, "personality", text, sizeof(text) - 1);
+
+	text[length] = '\0';
+	return length && !(strtoul(text, NULL, 16) & ADDR_NO_RANDOMIZE) && randomizes();
+}
+
+/* 0: it cannot be read. */
+static uint64_t read_places(pid_t pid, pid_t reader)
+{
+	uint64_t words[WORDS_MAX], places = 1;
+	size_t bytes = process__read_file(pid, reader, "auxv", (char *)words, sizeof(words));
+
+	for (size_t i = 0; i < bytes / sizeof(*words); i++)
+		places = (places ^ places >> 32 ^ words[i]) * 0x9e3779b97f4a7c15ULL;
+	return bytes ? places : 0;
+}
+
+int process__identify_program(pid_t pid, struct program *program)
+{
+	struct process process;
+	int error = process__inspect(pid, &process);
+
+	memset(program, 0, sizeof(*program));
+	if (!error && process.zombie)
+		error = -ESRCH;
+	if (error)
+		return error;
+	program->start_time = process.start_time;
+	if (!process.executes && is_at_random(pid, process.reader))
+		program->places = read_places(pid, process.reader);
+	return 0;
+}
+
+bool process__is_same_program(const struct program *one, const struct program *other)
+{
+	return one->places && one->places == other->places && one->start_time == other->start_time;
+}
+
+/* It precedes the type of a mount.  The kernel writes blanks in paths as \040. */
+#define BEFORE_TYPE " - "
+#define USER_OPTION "user_id="
+
+/* What follows the first BLANKS blanks in TEXT; NULL if there are fewer. */
+static const char *behind_blanks(const char *text, int blanks)
+{
+	while (text && blanks--) {
+		text = strchr(text, ' ');
+		text = text ? text + 1 : NULL;
+	}
+	return text;
+}
+
+/* Whether LINE of a mountinfo is such a mount, with *DEVICE and *OWNER. */
+static bool parse_fuse_mount(const char *line, dev_t *device, uid_t *owner)
+{
+	const char *type = strstr(line, BEFORE_TYPE), *options, *user;
+	unsigned int major_number, minor_number;
+
+	if (!type || sscanf(line, "%*u %*u %u:%u", &major_number, &minor_number) != 2)
+		return false;
+	type += strlen(BEFORE_TYPE);
+	options = behind_blanks(type, 2);
+	if (strncmp(type, "fuse", 4) != 0 || !options || strstr(options, "allow_other"))
+		return false;
+	user = strstr(options, USER_OPTION);
+	*device = makedev(major_number, minor_number);
+	return user && sscanf(user + strlen(USER_OPTION), "%u", owner) == 1;
+}
+
+static bool maps_device(const struct mapping *mappings, ssize_t count, dev_t device)
+{
+	for (ssize_t i = 0; i < count; i++)
+		if (mappings[i].device == device)
+			return true;
+	return false;
+}
+
+bool process__fuse_owner(pid_t pid, uid_t *owner)
+{
+	pid_t reader = process__reader(pid);
+	char *text = xcalloc(1, TARGET_FILE_BLOCK_BYTES + 1), *next = text, *line;
+	struct mapping *mappings;
+	bool cut, found = false;
+	ssize_t count = process__program_mappings(pid, reader, &mappings, &cut);
+	dev_t device;
+
+	process__read_file(pid, reader, "mountinfo", text, TARGET_FILE_BLOCK_BYTES);
+	while (!found && (line = strsep(&next, "\n")))
+		found = parse_fuse_mount(line, &device, owner) &&
+			maps_device(mappings, count, device);
+	free(mappings);
+	free(text);
+	return found;
 }

@@ -14,7 +14,7 @@
 #include "base/xalloc.h"
 #include "processes/pid_namespace.h"
 #include "reading/reader.h"
-#include "reading/fuse_mount.h"
+#include "reading/process.h"
 #include "sampling/descendants.h"
 #include "sampling/target_open.h"
 #include "system/capabilities.h"
@@ -97,7 +97,7 @@ static void explain_unreadable(pid_t pid, int error)
 {
 	uid_t owner;
 
-	if (error == -EACCES && fuse_mount__owner(pid, &owner) && owner != geteuid()) {
+	if (error == -EACCES && process__fuse_owner(pid, &owner) && owner != geteuid()) {
 		explain_fuse(pid, owner);
 		return;
 	}

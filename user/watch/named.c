@@ -13,7 +13,6 @@
 #include "base/log.h"
 #include "base/xalloc.h"
 #include "reading/process.h"
-#include "reading/program.h"
 #include "sampling/target_open.h"
 #include "watch/discovery.h"
 #include "watch/named.h"
@@ -32,7 +31,7 @@ static enum exit_status open_one(pid_t pid, bool needed, bool *silent, struct na
 
 	named->pid = pid;
 	/* Before target__open, which reports all errors. */
-	program__identify(pid, &named->program);
+	process__identify_program(pid, &named->program);
 	status = target__open(pid, needed, silent, &named->target);
 	by = status || *silent ? NULL : process__stopped_by(pid);
 	if (by)
@@ -93,10 +92,10 @@ static int sample(struct watch *watch, struct named *named, int64_t now)
 	if (error)
 		return error == -ESRCH ? 0 : error;
 	target_map__await(watch->map, watched->key);
-	error = program__identify(named->pid, &program);
+	error = process__identify_program(named->pid, &program);
 	if (error == -ESRCH || (!error && start_time && program.start_time != start_time))
 		registry__remove(watch, watched);
-	else if (named->target && program__is_same(&program, &named->program))
+	else if (named->target && process__is_same_program(&program, &named->program))
 		return take_opened(watch, named, watched);
 	else
 		discovery__look_at(watch, watched, now);
