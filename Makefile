@@ -149,7 +149,7 @@ $(OUTPUT)/sanitized/libpybpfprof.a: $(CHECKED)
 
 # What is asked of the kernel side and of processes, where the watch is tested.
 WATCH_WRAPPED := $(addprefix target_map__,new_serial put refuse follow set_aside await \
-	awaited remove has has_told has_untold claim holds samples halve_rate know_python know_other) \
+	awaited remove has has_told has_untold claim holds samples rate_shift shift_rate know_python know_other) \
 	$(addprefix sampler__,targets follow begin_epoch sees_mappings untold crowded outcomes find_kernel_pid) \
 	process__list process__inspect process__program_mappings identity__read identity__read_again target__look
 
@@ -157,7 +157,7 @@ WATCH_WRAPPED := $(addprefix target_map__,new_serial put refuse follow set_aside
 FUZZ_WRAPPED := clock_gettime nanosleep
 $(OUTPUT)/fuzz/fuzz_process: FUZZ_WRAPPED += fopen target_file__read_on
 $(OUTPUT)/fuzz/fuzz_runtime: FUZZ_WRAPPED += process__open_mapping process__program_mappings
-$(OUTPUT)/fuzz/fuzz_http: FUZZ_WRAPPED += $(addprefix recording__,ahead_ns look account profile targets) listen \
+$(OUTPUT)/fuzz/fuzz_http: FUZZ_WRAPPED += $(addprefix recording__,ahead_ns look account profile watch) watch__targets listen \
 	bind curl_easy_init
 $(OUTPUT)/fuzz/fuzz_settings: FUZZ_WRAPPED += fopen store__open store__close
 $(OUTPUT)/fuzz/fuzz_store: FUZZ_WRAPPED += sqlite3_open_v2 access

@@ -90,7 +90,6 @@ static __always_inline void fill_record(struct process_record *record, enum proc
 	record->start = 0;
 	__builtin_memset(&record->file, 0, sizeof(record->file));
 	record->argument_bytes = 0;
-	record->halvings = target->halvings;
 }
 
 /* Whether the report on TARGET can wait: its stacks can be walked already, and the first of them

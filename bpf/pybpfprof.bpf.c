@@ -106,7 +106,7 @@ static __always_inline bool take_target(struct walk *walk, struct target *target
 /* How often the rate of TARGET is halved. */
 static __always_inline __u32 rate_shift(const struct target *target)
 {
-	return target->halvings & 31;
+	return target->rate_shift & 31;
 }
 
 /* Whether the lowered rate of TARGET skips this interruption.  The choice is random, so that it is

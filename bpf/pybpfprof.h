@@ -284,12 +284,12 @@ struct target {
 	__u64 lent; /* address of a thread state that ran in a thread other than its own; or 0 */
 	__u64 thread_area; /* the distance from pthread_self() up to the thread pointer */
 	struct entry_gap entry_gap;
-	__u32 layout;	/* index into the map `layouts` */
-	__u16 identify; /* enum identification, of the code objects in each sample */
-	__u16 halvings; /* how often its rate is halved */
-	__u32 state;	/* enum target_state */
-	__u32 refusal;	/* enum outcome */
-	__u64 bias;	/* the address of the beginning of ... */
+	__u32 layout;	  /* index into the map `layouts` */
+	__u16 identify;	  /* enum identification, of the code objects in each sample */
+	__u16 rate_shift; /* how often its rate is halved */
+	__u32 state;	  /* enum target_state */
+	__u32 refusal;	  /* enum outcome */
+	__u64 bias;	  /* the address of the beginning of ... */
 	__u32 image; /* ... the file with this number in user space; 0: user space was not asked */
 	__u16 several; /* not 0: a sample has found several interpreters */
 	__u16 begins;  /* not 0: no interpreter was found in it yet */
@@ -485,7 +485,6 @@ struct process_record {
 	__u32 image;
 	__u32 state; /* the target's, from now on */
 	__u32 argument_bytes;
-	__u32 halvings;			    /* as in the target */
 	char arguments[ARGUMENT_BYTES_MAX]; /* the program's, each with a NUL; at the end of a
 					     * process, its last title */
 };

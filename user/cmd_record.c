@@ -16,6 +16,7 @@
 #include "profile/profile_events.h"
 #include "recording/recording.h"
 #include "recording/report.h"
+#include "watch/watch.h"
 
 /* The last place to save a profile that could not be written elsewhere. */
 #define LAST_FOLDER "/tmp"
@@ -366,7 +367,7 @@ static enum exit_status write_outputs(const struct recording *recording, const s
 {
 	const struct profile *all = recording__profile(recording);
 	const struct profile *profile = options->show || options->wall ? only : all;
-	pid_t pid = recording__pid(recording);
+	pid_t pid = watch__first_pid(recording__watch(recording));
 	char *path = output_path(options, pid), *stats = stats_path(options, pid);
 	char *title = title_of(profile, options);
 	struct output_options shown = options->shown;

@@ -58,12 +58,17 @@ WRAP(const struct profile *, recording__profile, const struct recording *recordi
 	return profile;
 }
 
-WRAP(size_t, recording__targets, const struct recording *recording,
-     struct target_process ***targets)
+WRAP(struct watch *, recording__watch, const struct recording *recording)
+{
+	(void)recording;
+	return NULL;
+}
+
+WRAP(size_t, watch__targets, const struct watch *watch, struct target_process ***targets)
 {
 	static struct target_process *target;
 
-	(void)recording;
+	(void)watch;
 	target = target ?: target__unknown(getpid());
 	*targets = xcalloc(1, sizeof(**targets));
 	**targets = target;
@@ -97,7 +102,6 @@ static struct web *open_web(struct agent *agent)
 	profile = synthetic__plain();
 	options.plan.rate_hz = profile->rate_hz;
 	agent->options = &options;
-	agent->budget.services = service_rates__new();
 	CHECK(!web__open(agent, &web) && web);
 	return web;
 }

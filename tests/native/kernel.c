@@ -181,12 +181,12 @@ void kernel__begin(__u32 tgid)
 		target->begins = true;
 }
 
-void kernel__halve(__u32 tgid, __u16 halvings)
+void kernel__shift_rate(__u32 tgid, __u16 shift)
 {
 	struct target *target = (struct target *)find(&maps[TARGETS], &tgid);
 
 	if (target)
-		target->halvings = halvings;
+		target->rate_shift = shift;
 }
 
 void kernel__set_thread_area(__u32 tgid, __u64 bytes)

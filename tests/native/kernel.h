@@ -117,7 +117,7 @@ void kernel__identify(__u32 tgid, enum identification identify);
 void kernel__begin(__u32 tgid);
 
 /* Halves its rate so often. */
-void kernel__halve(__u32 tgid, __u16 halvings);
+void kernel__shift_rate(__u32 tgid, __u16 shift);
 
 /* The pthread_self() of its threads is so many bytes below their thread pointer. */
 void kernel__set_thread_area(__u32 tgid, __u64 bytes);

@@ -105,7 +105,7 @@ static void a_child_is_a_target_from_its_fork_on(void **state)
 
 	(void)state;
 	kernel__add_target(PARENT, 0x1234, 2, 0);
-	kernel__halve(PARENT, 2);
+	kernel__shift_rate(PARENT, 2);
 	kernel__fork(PARENT, CHILD, &before);
 	child = kernel__target(CHILD);
 	assert_non_null(child);
@@ -119,11 +119,9 @@ static void a_child_is_a_target_from_its_fork_on(void **state)
 	assert_int_equal(last_record()->serial, child->serial);
 	assert_int_equal(last_record()->pid, CHILD);
 	/* Its rate is its parent's; that of another program is not. */
-	assert_int_equal(child->halvings, 2);
-	assert_int_equal(last_record()->halvings, 2);
+	assert_int_equal(child->rate_shift, 2);
 	kernel__exec(CHILD, &after, &file);
-	assert_int_equal(kernel__target(CHILD)->halvings, 0);
-	assert_int_equal(last_record()->halvings, 0);
+	assert_int_equal(kernel__target(CHILD)->rate_shift, 0);
 }
 
 static void a_strangers_child_is_none(void **state)

@@ -360,13 +360,13 @@ static void takes_what_the_rate_makes_samples(void **state)
 
 	kernel__set_sample_value(10);
 	harness__python_thread(image, image__interp(image), 0, 3);
-	kernel__halve(TGID, 3);
+	kernel__shift_rate(TGID, 3);
 	for (int i = 0; i < 8000; i++)
 		kernel__sample();
 	assert_in_range(counters->events, 1000 - 150, 1000 + 150);
 	assert_int_equal(counters->events + counters->passed, 8000);
 	sum.value = 8 * 10 * counters->events;
-	kernel__halve(TGID, 0);
+	kernel__shift_rate(TGID, 0);
 	for (int i = 0; i < 100; i++)
 		harness__assert_whole(kernel__sample(), 3);
 	assert_int_equal(counters->events + counters->passed, 8100);

@@ -147,7 +147,7 @@ WRAP(bool, target_map__has_told, const MAP, struct target_key key)
 	return target->serial == key.serial && target->state != TARGET_UNTOLD;
 }
 
-WRAP(bool, target_map__claim, MAP, struct target_key key, unsigned int *halvings)
+WRAP(bool, target_map__claim, MAP, struct target_key key)
 {
 	struct target *target = entry_of(key.kernel_pid);
 
@@ -155,7 +155,6 @@ WRAP(bool, target_map__claim, MAP, struct target_key key, unsigned int *halvings
 		return false;
 	target->state = TARGET_WAITING;
 	target->serial = key.serial;
-	*halvings = target->halvings;
 	return true;
 }
 
@@ -175,12 +174,18 @@ WRAP(bool, target_map__samples, const MAP, struct target_key key)
 		target->state == TARGET_REFUSED);
 }
 
-WRAP(bool, target_map__halve_rate, MAP, struct target_key key, unsigned int halvings)
+WRAP(unsigned int, target_map__rate_shift, const MAP, struct target_key key)
+{
+	(void)map;
+	return entry_of(key.kernel_pid)->rate_shift;
+}
+
+WRAP(bool, target_map__shift_rate, MAP, struct target_key key, unsigned int shift)
 {
 	(void)map;
 	if (entry_of(key.kernel_pid)->serial != key.serial)
 		return false;
-	entry_of(key.kernel_pid)->halvings = halvings;
+	entry_of(key.kernel_pid)->rate_shift = shift;
 	return true;
 }
 

@@ -3,6 +3,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include <cmocka.h>
 
@@ -21,7 +22,41 @@ struct run {
 	struct budget_use use;
 	struct budget_limits limits;
 	double wanted_hz, rate_hz;
+	/* The last window: a process, by its index, for each service. */
+	uint64_t samples[8];
+	size_t count;
+	unsigned int shifts[8];
 };
+
+/* Judges the use, with the samples of the window. */
+static double judge(struct run *run)
+{
+	struct profile *profile = profile__new();
+	uint32_t function = profile__function(profile, &(struct profile_function){ 0 });
+	uint32_t location = profile__line(profile, function, 1);
+	uint32_t stack = profile__stack(profile, &location, 1);
+	struct labelled_window window = { .profile = profile, .ledgers = profile->ledgers };
+	json_t *labels[8];
+	char name[32];
+
+	for (size_t i = 0; i < run->count; i++) {
+		snprintf(name, sizeof(name), "s%zu", i);
+		labels[i] = json_pack("{s:s}", "service_name", name);
+		profile__add(
+			profile,
+			profile__thread(profile, profile__process(profile, i + 1, i + 1), 1, 0),
+			stack, 0, (struct amount){ .count = run->samples[i] });
+	}
+	window.labels = labels;
+	run->rate_hz = budget__judge(&run->budget, &run->use, CPUS, &window, run->shifts);
+	for (size_t i = 0; i < run->count; i++) {
+		json_decref(labels[i]);
+		if (run->shifts[i] > budget__most_shift(&run->budget))
+			run->shifts[i] = budget__most_shift(&run->budget);
+	}
+	profile__free(profile);
+	return run->rate_hz;
+}
 
 /* The rate after 10 s more, in which it took SHARE of all CPUs. */
 static double pass_once(struct run *run, double share, uint64_t bytes)
@@ -30,8 +65,7 @@ static double pass_once(struct run *run, double share, uint64_t bytes)
 	run->use.cpu_s += share * CPUS * 10;
 	run->use.bytes = bytes;
 	budget__aim(&run->budget, &run->limits, run->wanted_hz);
-	run->rate_hz = budget__judge(&run->budget, &run->use, CPUS);
-	return run->rate_hz;
+	return judge(run);
 }
 
 /* The same; where that is another rate, as much time more: what had that rate for a part of its
@@ -63,7 +97,7 @@ static void little_changes_nothing(void **state)
 	(void)state;
 	for (int i = 0; i < 100; i++)
 		assert_true(pass(&run, 0.0099, 99 << 20) == 19);
-	assert_int_equal(run.budget.lowered[0][0] + run.budget.lowered[1][0], 0);
+	assert_int_equal(run.budget.lowerings[0][0] + run.budget.lowerings[1][0], 0);
 }
 
 static void too_much_halves_it(void **state)
@@ -75,8 +109,8 @@ static void too_much_halves_it(void **state)
 	assert_true(pass(&run, TOO_MUCH, 0) == 4.75);
 	assert_true(pass(&run, 0.009, 0) == 4.75);
 	assert_true(pass(&run, 0, 101 << 20) == 2.375);
-	assert_int_equal(run.budget.lowered[0][0], 2);
-	assert_int_equal(run.budget.lowered[1][0], 1);
+	assert_int_equal(run.budget.lowerings[0][0], 2);
+	assert_int_equal(run.budget.lowerings[1][0], 1);
 	for (int i = 0; i < 100; i++)
 		pass(&run, 1, 0);
 	assert_true(pass(&run, 1, 0) == BUDGET_RATE_MIN);
@@ -138,7 +172,7 @@ static void it_comes_back_beside_much_memory(void **state)
 
 	(void)state;
 	assert_true(pass(&run, TOO_MUCH, 90 << 20) == 8);
-	assert_false(budget__is_lowered_for_memory(&run.budget));
+	assert_true(run.budget.lowered && !run.budget.of_memory);
 	for (int i = 0; i < 6; i++)
 		pass(&run, 0.001, 90 << 20);
 	assert_true(run.rate_hz == 16);
@@ -232,40 +266,20 @@ static void it_comes_back_from_too_much_memory(void **state)
 	assert_true(passes >= 3);
 	/* Near the limit it stays. */
 	assert_true(pass(&run, 0.001, 101 << 20) == 8);
-	assert_true(budget__is_lowered_for_memory(&run.budget));
+	assert_true(run.budget.lowered && run.budget.of_memory);
 	for (int i = 0; i < 100; i++)
 		assert_true(pass(&run, 0.001, 90 << 20) == 8);
-	assert_true(budget__lacks_memory(&run.budget, &run.use));
+	assert_true(run.budget.lacks_memory);
 	pass(&run, 0.001, 75 << 20);
-	assert_false(budget__lacks_memory(&run.budget, &run.use));
+	assert_false(run.budget.lacks_memory);
 }
 
-/* Takes note of a window with so many samples of each service; how often the rate of the first is
- * halved. */
-static int take(struct run *run, const uint64_t *samples, size_t count)
+/* The rate after a time in which it took too much, with COUNT services. */
+static double pass_with(struct run *run, const uint64_t *samples, size_t count)
 {
-	struct profile *profile = profile__new();
-	uint32_t function = profile__function(profile, &(struct profile_function){ 0 });
-	uint32_t location = profile__line(profile, function, 1);
-	uint32_t stack = profile__stack(profile, &location, 1);
-	struct labelled_window window = { .profile = profile, .ledgers = profile->ledgers };
-	json_t *labels[8];
-	char name[32];
-
-	for (size_t i = 0; i < count; i++) {
-		snprintf(name, sizeof(name), "s%zu", i);
-		labels[i] = json_pack("{s:s}", "service_name", name);
-		profile__add(
-			profile,
-			profile__thread(profile, profile__process(profile, i + 1, i + 1), 1, 0),
-			stack, 0, (struct amount){ .count = samples[i] });
-	}
-	window.labels = labels;
-	service_rates__count(run->budget.services, &window);
-	for (size_t i = 0; i < count; i++)
-		json_decref(labels[i]);
-	profile__free(profile);
-	return service_rates__of_process(run->budget.services, 0);
+	memcpy(run->samples, samples, count * sizeof(samples[0]));
+	run->count = count;
+	return pass(run, TOO_MUCH, 0);
 }
 
 /* First that of what takes most, until it does not any more; then that of all; and back. */
@@ -276,27 +290,26 @@ static void the_busiest_is_lowered_first(void **state)
 	struct run run = begin(19);
 
 	(void)state;
-	run.budget.services = service_rates__new();
-	assert_int_equal(take(&run, busy, 4), 0);
-	assert_true(pass(&run, TOO_MUCH, 0) == 19);
-	assert_int_equal(take(&run, less, 4), 1);
-	assert_true(pass(&run, TOO_MUCH, 0) == 19);
-	assert_int_equal(take(&run, even, 4), 2);
-	assert_int_equal(run.budget.lowered[0][1], 2);
-	assert_true(pass(&run, TOO_MUCH, 0) == 9.5);
-	assert_int_equal(run.budget.lowered[0][0], 1);
+	assert_true(pass_with(&run, busy, 4) == 19);
+	assert_int_equal(run.shifts[0], 1);
+	assert_true(pass_with(&run, less, 4) == 19);
+	assert_int_equal(run.shifts[0], 2);
+	assert_int_equal(run.budget.services[0], 3);
+	assert_int_equal(run.budget.services[2], 1);
+	assert_int_equal(run.budget.lowerings[0][1], 2);
+	assert_true(pass_with(&run, even, 4) == 9.5);
+	assert_int_equal(run.budget.lowerings[0][0], 1);
 	/* Its own rate is not less than the least. */
-	assert_int_equal(take(&run, busy, 4), 2);
-	assert_true(pass(&run, TOO_MUCH, 0) == 9.5);
-	assert_int_equal(take(&run, busy, 4), 3);
-	assert_true(pass(&run, TOO_MUCH, 0) == 4.75);
-	assert_int_equal(take(&run, busy, 4), 2);
+	assert_true(pass_with(&run, busy, 4) == 9.5);
+	assert_int_equal(run.shifts[0], 3);
+	assert_true(pass_with(&run, busy, 4) == 4.75);
+	assert_int_equal(run.shifts[0], 2);
 	wait_for(&run, 19);
-	assert_int_equal(take(&run, even, 4), 2);
-	for (int i = 0; i < 1000 && service_rates__has_lowered(run.budget.services); i++)
+	assert_int_equal(run.shifts[0], 2);
+	for (int i = 0; i < 1000 && run.shifts[0]; i++)
 		assert_true(pass(&run, 0.001, 0) == 19);
-	assert_int_equal(take(&run, even, 4), 0);
-	service_rates__free(run.budget.services);
+	assert_int_equal(run.shifts[0], 0);
+	assert_false(run.budget.lowered);
 }
 
 static void who_dominates(void **state)
@@ -318,38 +331,41 @@ static void who_dominates(void **state)
 	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct run run = begin(19);
-		double rate_hz;
+		double rate_hz = pass_with(&run, cases[i].samples, cases[i].count);
 
-		run.budget.services = service_rates__new();
-		take(&run, cases[i].samples, cases[i].count);
-		rate_hz = pass(&run, TOO_MUCH, 0);
 		assert_true(rate_hz == (cases[i].lowered ? 19 : 9.5));
-		assert_int_equal(take(&run, cases[i].samples, cases[i].count), cases[i].lowered);
-		service_rates__free(run.budget.services);
+		assert_int_equal(run.shifts[0], cases[i].lowered);
 	}
 }
 
-/* Those that are gone are not kept for ever. */
-static void services_are_forgotten(void **state)
+/* A new process, the first one, has the rate of its service from the next judgement on. */
+static void processes_of_a_service_have_one_rate(void **state)
 {
-	static const uint64_t alone[] = { 100 };
-	size_t counts[SERVICE_HALVINGS_MAX];
+	struct profile *profile = profile__new();
+	uint32_t function = profile__function(profile, &(struct profile_function){ 0 });
+	uint32_t location = profile__line(profile, function, 1);
+	uint32_t stack = profile__stack(profile, &location, 1);
+	json_t *service = json_pack("{s:s}", "service_name", "web"),
+	       *labels[] = { service, service };
+	struct labelled_window window = { .profile = profile, .labels = labels };
+	unsigned int shifts[] = { 0, 2, 7 };
 	struct run run = begin(19);
 
 	(void)state;
-	run.budget.services = service_rates__new();
-	take(&run, alone, 1);
-	pass(&run, TOO_MUCH, 0);
-	assert_int_equal(take(&run, alone, 1), 1);
-	service_rates__tell(run.budget.services, counts);
-	assert_int_equal(counts[1], 1);
-	for (int i = 0; i < 300; i++)
-		take(&run, alone, 0);
-	assert_int_equal(take(&run, alone, 1), 1);
-	for (int i = 0; i < 400; i++)
-		take(&run, alone, 0);
-	assert_int_equal(take(&run, alone, 1), 0);
-	service_rates__free(run.budget.services);
+	for (uint32_t i = 0; i < 2; i++)
+		profile__add(
+			profile,
+			profile__thread(profile, profile__process(profile, i + 1, i + 1), 1, 0),
+			stack, 0, (struct amount){ .count = 1 });
+	/* It has no samples. */
+	profile__process(profile, 3, 3);
+	assert_true(budget__judge(&run.budget, &run.use, CPUS, &window, shifts) == 19);
+	assert_int_equal(shifts[0], 2);
+	assert_int_equal(shifts[1], 2);
+	assert_int_equal(shifts[2], 7);
+	assert_int_equal(run.budget.services[2], 1);
+	json_decref(service);
+	profile__free(profile);
 }
 
 static void another_aim_begins_anew(void **state)
@@ -396,7 +412,7 @@ static void moments_are_not_judged(void **state)
 	for (int i = 0; i < 10; i++) {
 		run.use.now_ns += SECOND / 10;
 		run.use.cpu_s += 1;
-		assert_true(budget__judge(&run.budget, &run.use, CPUS) == 16);
+		assert_true(judge(&run) == 16);
 	}
 }
 
@@ -416,7 +432,7 @@ int main(void)
 		cmocka_unit_test(it_comes_back_from_too_much_memory),
 		cmocka_unit_test(the_busiest_is_lowered_first),
 		cmocka_unit_test(who_dominates),
-		cmocka_unit_test(services_are_forgotten),
+		cmocka_unit_test(processes_of_a_service_have_one_rate),
 		cmocka_unit_test(another_aim_begins_anew),
 		cmocka_unit_test(moments_are_not_judged),
 	};

@@ -322,7 +322,7 @@ static void goes_by_the_lowered_rate(void **state)
 	struct bench *bench = *state;
 
 	define(bench, 0, 0, 0);
-	bench->target.halvings = 2;
+	bench->target.rate_shift = 2;
 	assert_true(check(bench));
 	assert_int_equal(bench->identify, IDENTIFIED_BY_WORDS);
 }

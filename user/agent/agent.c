@@ -12,11 +12,12 @@
 #include "base/now.h"
 #include "base/xalloc.h"
 #include "push/spool.h"
+#include "watch/watch.h"
 
 #define NS_PER_S 1000000000LL
 
-/* Judges what the agent used, and sets the rate of the next windows. */
-static void keep_budget(struct agent *agent)
+/* Judges what the agent used, and sets the rates from now on. */
+static void keep_budget(struct agent *agent, const struct labelled_window *window)
 {
 	const struct budget_use use = {
 		.now_ns = now_ns(),
@@ -26,30 +27,25 @@ static void keep_budget(struct agent *agent)
 		.bytes = metrics__resident_bytes() + sinks__bytes(&agent->sinks) +
 			 pods__bytes(agent->pods),
 	};
-	double rate_hz = budget__judge(&agent->budget, &use, sysconf(_SC_NPROCESSORS_ONLN));
+	struct watch *watch = recording__watch(agent->recording);
+	const struct profile *profile = window->profile;
+	unsigned int *shifts = xcalloc(profile->process_count + 1, sizeof(*shifts));
+	double rate_hz;
 
+	for (size_t i = 0; i < profile->process_count; i++)
+		shifts[i] = watch__rate_shift(watch, profile->processes[i].serial);
+	rate_hz =
+		budget__judge(&agent->budget, &use, sysconf(_SC_NPROCESSORS_ONLN), window, shifts);
 	recording__set_rate(agent->recording, rate_hz, false);
-	recording__limit_halvings(agent->recording,
-				  service_rates__most_halvings(rate_hz, BUDGET_RATE_MIN));
-	if (!budget__lacks_memory(&agent->budget, &use))
+	for (size_t i = 0; i < profile->process_count; i++)
+		watch__shift_rate(watch, profile->processes[i].serial, shifts[i]);
+	watch__limit_rate_shift(watch, budget__most_shift(&agent->budget));
+	free(shifts);
+	if (!agent->budget.lacks_memory)
 		return;
 	recording__tidy(agent->recording);
-	if (budget__is_lowered_for_memory(&agent->budget))
+	if (agent->budget.of_memory && agent->budget.lowered)
 		web__forget(agent->web);
-}
-
-/* Sets the rate of each process of WINDOW to that of its service. */
-static void set_rates(struct agent *agent, const struct window *window)
-{
-	const struct profile *profile = window->profile;
-
-	for (size_t i = 0; i < profile->process_count; i++) {
-		int halvings = service_rates__of_process(agent->budget.services, i);
-
-		if (halvings >= 0)
-			recording__halve_rate(agent->recording, profile->processes[i].serial,
-					      halvings);
-	}
 }
 
 static void take_window(void *context, const struct window *window)
@@ -66,10 +62,8 @@ static void take_window(void *context, const struct window *window)
 	agent->dropped_samples += labelled__dropped(labelled);
 	sinks__take(&agent->sinks, labelled__window(labelled));
 	web__take(agent->web, labelled__window(labelled));
-	service_rates__count(agent->budget.services, labelled__window(labelled));
+	keep_budget(agent, labelled__window(labelled));
 	labelled__free(labelled);
-	keep_budget(agent);
-	set_rates(agent, window);
 }
 
 static int64_t window_ns(const struct options *options)
@@ -112,8 +106,8 @@ static void reload(void *context)
 	}
 	agent->windows.length_ns = window_ns(options);
 	recording__set_rate(agent->recording, aim(agent), true);
-	if (!budget__is_lowered(&agent->budget))
-		recording__limit_halvings(agent->recording, 0);
+	if (!agent->budget.lowered)
+		watch__limit_rate_shift(recording__watch(agent->recording), 0);
 	take_rules(agent);
 	take_limits(agent);
 	log__info("read %s again", options->config);
@@ -203,7 +197,6 @@ enum exit_status agent__run(struct options *options)
 	enum exit_status status = STATUS_FAILED;
 	char *wrong;
 
-	agent.budget.services = service_rates__new();
 	aim(&agent);
 	take_rules(&agent);
 	wrong = open_ends(&agent);
@@ -218,6 +211,5 @@ enum exit_status agent__run(struct options *options)
 		status = STATUS_FAILED;
 	pods__close(agent.pods);
 	relabel__free(&agent.rules);
-	service_rates__free(agent.budget.services);
 	return status;
 }

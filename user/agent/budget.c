@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "agent/budget.h"
+#include "base/hash_table.h"
 #include "base/log.h"
 #include "base/xalloc.h"
+#include "profile/plain_text.h"
 
 /* The use in a shorter time says little. */
 #define JUDGED_NS 2000000000LL
@@ -25,13 +28,152 @@
  * less pays it off, so rare peaks lower no rate. */
 #define DEBT_MAX_S 30.0
 
+/* A service dominates if it has this many times the average samples of the others.  The services
+ * that dominate are lowered only if they have PART_MIN of all samples together: otherwise that
+ * would help little. */
+#define TIMES_OTHERS 3
+#define PART_MIN     0.25
+
+#define NAME_BYTES_MAX 60
+
 #define MIB (1024.0 * 1024)
+
+/* A service of the last window. */
+struct service {
+	const char *name; /* key */
+	uint64_t samples;
+	unsigned int shift; /* the highest of its processes */
+	UT_hash_handle hh;
+};
+
+struct services {
+	struct service *all;
+	struct service **of_process; /* NULL: the process has no samples */
+	uint64_t samples;
+};
+
+static struct service *get_service(struct services *services, const json_t *labels)
+{
+	const char *name = json_string_value(json_object_get(labels, "service_name"));
+	struct service *service;
+
+	HASH_FIND_STR(services->all, name, service);
+	if (service)
+		return service;
+	service = xcalloc(1, sizeof(*service));
+	service->name = name;
+	HASH_ADD_KEYPTR(hh, services->all, name, strlen(name), service);
+	return service;
+}
+
+/* SERVICES are freed with free_services. */
+static void count_services(struct services *services, const struct labelled_window *window,
+			   const unsigned int *shifts)
+{
+	const struct profile *profile = window->profile;
+
+	services->of_process = xcalloc(profile->process_count + 1, sizeof(struct service *));
+	for (size_t i = 0; i < profile->sample_count; i++) {
+		uint32_t process = profile->threads[profile->samples[i].thread].process;
+		struct service **service = &services->of_process[process];
+
+		/* If rules keep a process only for the labels of its threads, it has no labels of
+		 * its own. */
+		if (!profile->samples[i].amount.count || !window->labels[process])
+			continue;
+		if (!*service)
+			*service = get_service(services, window->labels[process]);
+		if (shifts[process] > (*service)->shift)
+			(*service)->shift = shifts[process];
+		(*service)->samples += profile->samples[i].amount.count;
+		services->samples += profile->samples[i].amount.count;
+	}
+}
+
+static void free_services(struct services *services)
+{
+	struct service *service, *next;
+
+	HASH_ITER (hh, services->all, service, next) {
+		HASH_DEL(services->all, service);
+		free(service);
+	}
+	free(services->of_process);
+}
+
+static unsigned int highest_shift(const struct services *services)
+{
+	unsigned int shift = 0;
+
+	for (const struct service *service = services->all; service; service = service->hh.next)
+		if (service->shift > shift)
+			shift = service->shift;
+	return shift;
+}
+
+/* A service that is alone dominates. */
+static bool may_be_lowered(const struct services *services, const struct service *service,
+			   unsigned int most)
+{
+	uint64_t others = services->samples - service->samples;
+
+	return service->shift < most && service->samples * (HASH_COUNT(services->all) - 1) >=
+						TIMES_OTHERS * others + !!others;
+}
+
+/* Halves the rate of the services that dominate.  Returns their names, which the caller frees;
+ * NULL: there are none. */
+static char *lower_services(struct services *services, double rate_hz, unsigned int most)
+{
+	struct service *service, *first = NULL;
+	unsigned int count = 0;
+	uint64_t samples = 0;
+	char *name, *more, *text;
+
+	for (service = services->all; service; service = service->hh.next) {
+		if (!may_be_lowered(services, service, most))
+			continue;
+		count++;
+		samples += service->samples;
+		if (!first || service->samples > first->samples)
+			first = service;
+	}
+	if (!first || samples < PART_MIN * services->samples)
+		return NULL;
+	for (service = services->all; service; service = service->hh.next)
+		service->shift += may_be_lowered(services, service, most);
+	rate_hz = ldexp(rate_hz, -(int)first->shift);
+	name = plain_text__escape(first->name, NAME_BYTES_MAX);
+	more = count > 1 ? xasprintf(" and %u more", count - 1) : xstrdup("");
+	text = xasprintf("%s (%g to %g Hz)%s", name, 2 * rate_hz, rate_hz, more);
+	free(name);
+	free(more);
+	return text;
+}
+
+/* Doubles the rate of the services with the lowest one. */
+static void raise_services(struct services *services, double rate_hz)
+{
+	unsigned int shift = highest_shift(services);
+
+	for (struct service *service = services->all; service; service = service->hh.next)
+		service->shift -= service->shift == shift;
+	log__info("raised the rate of the services at %g Hz to %g Hz again",
+		  ldexp(rate_hz, -(int)shift), ldexp(rate_hz, 1 - (int)shift));
+}
 
 static double rate_of(const struct budget *budget)
 {
 	double rate = ldexp(budget->wanted_hz, -(int)budget->steps);
 
 	return fmin(budget->wanted_hz, fmax(rate, BUDGET_RATE_MIN));
+}
+
+unsigned int budget__most_shift(const struct budget *budget)
+{
+	double most = floor(log2(rate_of(budget) / BUDGET_RATE_MIN));
+
+	return fmax(0, fmin(most, RATE_SHIFTS - 1));
 }
 
 /* The use, as a part of each limit; 0: no limit. */
@@ -76,57 +218,41 @@ static void note_lowered(struct budget *budget, bool of_memory, bool of_services
 {
 	note_change(budget, false);
 	budget->of_memory = of_memory;
-	budget->lowered[of_memory][of_services]++;
+	budget->lowerings[of_memory][of_services]++;
 }
 
-static void lower(struct budget *budget, bool of_memory)
+static void lower(struct budget *budget, struct services *services, bool of_memory)
 {
 	double before = rate_of(budget);
-	char *services = service_rates__lower(budget->services, before, BUDGET_RATE_MIN);
+	char *names = lower_services(services, before, budget__most_shift(budget));
 	char *cost = cost_text(budget, of_memory);
 
-	if (services) {
+	if (names) {
 		note_lowered(budget, of_memory, true);
 		log__warning("lowered the rate of the services with the most samples, %s: %s",
-			     services, cost);
+			     names, cost);
 	} else if (before > BUDGET_RATE_MIN) {
 		budget->steps++;
 		note_lowered(budget, of_memory, false);
-		service_rates__limit(budget->services, service_rates__most_halvings(
-							       rate_of(budget), BUDGET_RATE_MIN));
 		log__warning("lowered the rate from %g to %g Hz: %s", before, rate_of(budget),
 			     cost);
 	} else if (!budget->unkept) {
 		budget->unkept = true;
 		log__warning("all rates are at their minimum, and %s: raise that limit", cost);
 	}
-	free(services);
+	free(names);
 	free(cost);
 }
 
-bool budget__is_lowered(const struct budget *budget)
+static void raise(struct budget *budget, struct services *services)
 {
-	return budget->steps || service_rates__has_lowered(budget->services);
-}
-
-bool budget__is_lowered_for_memory(const struct budget *budget)
-{
-	return budget->of_memory && budget__is_lowered(budget);
-}
-
-static void raise(struct budget *budget)
-{
-	char *services;
-
 	note_change(budget, true);
 	if (budget->steps) {
 		budget->steps--;
 		log__info("raised the rate to %g Hz again", rate_of(budget));
-		return;
+	} else {
+		raise_services(services, rate_of(budget));
 	}
-	services = service_rates__raise(budget->services, rate_of(budget));
-	log__info("raised the rate again of %s", services);
-	free(services);
 }
 
 /* Whether LIMIT allows more than OTHER; 0 is no limit. */
@@ -151,29 +277,24 @@ double budget__aim(struct budget *budget, const struct budget_limits *limits, do
 		budget->changing = false;
 	budget->patience_s = PATIENCE_MIN_S;
 	budget->unkept = false;
-	service_rates__limit(budget->services, 0);
+	budget->lowered = false;
 	return rate_of(budget);
 }
 
-bool budget__lacks_memory(const struct budget *budget, const struct budget_use *use)
-{
-	return budget->last.now_ns == use->now_ns && budget->limits.bytes &&
-	       use->bytes > LITTLE_MEMORY * budget->limits.bytes;
-}
-
 /* The limits are kept.  Raises a lowered rate after a while. */
-static void rest(struct budget *budget, struct strain part, double seconds)
+static void rest(struct budget *budget, struct services *services, struct strain part,
+		 double seconds)
 {
 	if (budget->of_memory && part.memory > LITTLE_MEMORY)
 		return;
 	if (part.cpu <= 1)
 		budget->quiet_s += seconds * (part.cpu > LITTLE_CPU ? 1 : CAUTION);
 	if (budget->quiet_s >= CAUTION * budget->patience_s && budget->debt_s == 0 &&
-	    budget__is_lowered(budget))
-		raise(budget);
+	    (budget->steps || highest_shift(services)))
+		raise(budget, services);
 }
 
-static void judge(struct budget *budget, double seconds)
+static void judge(struct budget *budget, struct services *services, double seconds)
 {
 	struct strain part = strain(budget);
 	double debt_s = budget->debt_s + (part.cpu - 1) * seconds;
@@ -181,26 +302,53 @@ static void judge(struct budget *budget, double seconds)
 	budget->debt_s = fmax(0, fmin(debt_s, DEBT_MAX_S));
 	budget->unkept &= budget->debt_s > 0 || part.memory > 1;
 	if (part.memory > 1 || debt_s >= DEBT_MAX_S)
-		lower(budget, part.memory > 1);
+		lower(budget, services, part.memory > 1);
 	else
-		rest(budget, part, seconds);
+		rest(budget, services, part, seconds);
 }
 
-double budget__judge(struct budget *budget, const struct budget_use *use, unsigned int cpus)
+/* Judges USE, unless the last judgement is too recent. */
+static void consider(struct budget *budget, const struct budget_use *use, unsigned int cpus,
+		     struct services *services)
 {
 	int64_t time_ns = use->now_ns - budget->last.now_ns;
+	bool is_first = !budget->last.now_ns;
 
-	/* The cost of the start is not judged: it does not come again. */
-	if (!budget->last.now_ns)
-		budget->last = *use;
-	if (time_ns < JUDGED_NS || budget->last.now_ns == use->now_ns)
-		return rate_of(budget);
+	budget->lacks_memory = false;
+	if (time_ns < JUDGED_NS && !is_first)
+		return;
 	budget->share = (use->cpu_s - budget->last.cpu_s) / (time_ns / 1e9) / cpus;
 	budget->last = *use;
-	/* Part of that time may have been at the old rates. */
-	if (!budget->changing)
-		judge(budget, time_ns / 1e9);
-	else
+	budget->lacks_memory = strain(budget).memory > LITTLE_MEMORY;
+	/* The cost of the start is not judged: it does not come again.  A part of a time with a
+	 * change may have been at the old rates. */
+	if (!is_first && !budget->changing)
+		judge(budget, services, time_ns / 1e9);
+	else if (!is_first)
 		budget->changing = false;
+}
+
+/* Gives each process the rate of its service. */
+static void take_services(struct budget *budget, const struct services *services,
+			  const struct labelled_window *window, unsigned int *shifts)
+{
+	memset(budget->services, 0, sizeof(budget->services));
+	for (const struct service *service = services->all; service; service = service->hh.next)
+		budget->services[service->shift % RATE_SHIFTS]++;
+	for (size_t i = 0; i < window->profile->process_count; i++)
+		if (services->of_process[i])
+			shifts[i] = services->of_process[i]->shift;
+}
+
+double budget__judge(struct budget *budget, const struct budget_use *use, unsigned int cpus,
+		     const struct labelled_window *window, unsigned int *shifts)
+{
+	struct services services = { 0 };
+
+	count_services(&services, window, shifts);
+	consider(budget, use, cpus, &services);
+	budget->lowered = budget->steps || highest_shift(&services);
+	take_services(budget, &services, window, shifts);
+	free_services(&services);
 	return rate_of(budget);
 }

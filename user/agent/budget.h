@@ -7,14 +7,19 @@
  * the rates again, and waits longer for that if the last doubling did not last.  A short peak of
  * CPU time changes no rate, if the average is within the limit.  No sample is dropped.  If the
  * lowest rates are not enough, it warns once.
+ *
+ * A service is all processes with one service_name.  The cost of sampling it grows with its
+ * samples; one that has many times the samples of the others still has enough of them at a lower
+ * rate.
  */
 #ifndef PYBPFPROF_BUDGET_H
 #define PYBPFPROF_BUDGET_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
-#include "agent/service_rates.h"
+#include "services/labelled_window.h"
 
 #define BUDGET_RATE_MIN 1.0
 
@@ -30,43 +35,44 @@ struct budget_use {
 	uint64_t bytes;
 };
 
-/* Zero at first, except SERVICES.  Call budget__aim before the first budget__judge. */
+/* Rates are shifted, that is halved, fewer times than this. */
+#define RATE_SHIFTS 32
+
+/* Zero at first.  Call budget__aim before the first budget__judge. */
 struct budget {
 	struct budget_use last; /* at the last judgement; NOW_NS is 0 before the first */
 	struct budget_limits limits;
 	double wanted_hz;
-	unsigned int steps;		/* halvings of the common rate */
-	struct service_rates *services; /* and their lower rates; NULL: there are none */
-	bool changing;			/* a rate was changed; that begins with the next cut */
-	double debt_s;			/* CPU time above the budget: seconds at twice the budget */
-	double quiet_s;	   /* within the budget since the last change; little use counts more */
-	double patience_s; /* of little use before a rate is doubled */
-	bool raised;	   /* the last change was a doubling */
-	bool of_memory;	   /* the last lowering was for memory */
-	double share;	   /* of all CPUs' time, at the last judgement */
-	bool unkept;	   /* a limit is exceeded at the lowest rates */
+	unsigned int steps; /* halvings of the common rate */
+	bool changing;	    /* a rate was changed; that begins with the next cut */
+	double debt_s;	    /* CPU time above the budget: seconds at twice the budget */
+	double quiet_s;	    /* within the budget since the last change; little use counts more */
+	double patience_s;  /* of little use before a rate is doubled */
+	bool raised;	    /* the last change was a doubling */
+	bool of_memory;	    /* the last lowering was for memory */
+	double share;	    /* of all CPUs' time, at the last judgement */
+	bool unkept;	    /* a limit is exceeded at the lowest rates */
+	bool lowered;	    /* a rate is below the wanted one */
+	bool lacks_memory;  /* just judged: too little for a higher rate; free what you can */
 	/* How often rates were lowered: [0] for CPU time, [1] for memory; in each, [0] the common
 	 * rate, [1] rates of services. */
-	uint64_t lowered[2][2];
+	uint64_t lowerings[2][2];
+	size_t services[RATE_SHIFTS]; /* of the last window, by the shift of their rate */
 };
 
-/* Sets the wanted rate and the limits.  If the rate is new or a limit is higher than before, all
- * rates become WANTED_HZ.  Returns the common rate from now on. */
+/* Sets the wanted rate and the limits.  If the rate is new or a limit is higher than before, the
+ * common rate becomes WANTED_HZ, and LOWERED false: the caller should undo all shifts.  Returns the
+ * common rate from now on. */
 double budget__aim(struct budget *budget, const struct budget_limits *limits, double wanted_hz);
 
 /* Judges the use since the last judgement, on CPUS CPUs, and changes a rate if needed, with a log
- * message.  Does nothing if the last judgement is too recent.  Returns the common rate from now
+ * message.  Changes none if the last judgement is too recent.  SHIFTS: how often the rate of each
+ * process of WINDOW is halved; it becomes that of its service.  Returns the common rate from now
  * on. */
-double budget__judge(struct budget *budget, const struct budget_use *use, unsigned int cpus);
+double budget__judge(struct budget *budget, const struct budget_use *use, unsigned int cpus,
+		     const struct labelled_window *window, unsigned int *shifts);
 
-/* Whether USE was the last use that was judged, and its memory is too much for a higher rate.  The
- * caller should then free what it does not need. */
-bool budget__lacks_memory(const struct budget *budget, const struct budget_use *use);
-
-/* Whether any rate is lower than the wanted one. */
-bool budget__is_lowered(const struct budget *budget);
-
-/* The same, and the last lowering was for memory. */
-bool budget__is_lowered_for_memory(const struct budget *budget);
+/* How often the common rate can be halved without falling below BUDGET_RATE_MIN. */
+unsigned int budget__most_shift(const struct budget *budget);
 
 #endif

@@ -194,7 +194,7 @@ static void write_budget(const struct agent_state *state, FILE *file)
 	for (int i = 0; i < 4; i++)
 		fprintf(file, PREFIX "rate_lowered_total{limit=\"%s\",of=\"%s\"} %" PRIu64 "\n",
 			i / 2 ? "memory" : "cpu", i % 2 ? "services" : "all",
-			budget->lowered[i / 2][i % 2]);
+			budget->lowerings[i / 2][i % 2]);
 	write_number(file, PREFIX "cpu_used_ratio", "gauge",
 		     "Share of all CPUs that the agent and its helper processes used at the last "
 		     "check, without HTTP requests.",
@@ -208,22 +208,20 @@ static void write_budget(const struct agent_state *state, FILE *file)
 		     budget->unkept);
 }
 
-/* SERVICE_HALVINGS_MAX bounds the number of different rates. */
 static void write_rates(const struct agent_state *state, FILE *file)
 {
-	size_t counts[SERVICE_HALVINGS_MAX];
+	const size_t *services = state->budget->services;
 
 	write_number(file, PREFIX "rate_hertz", "gauge",
 		     "Current samples per second of busy CPU; some services may have a lower rate.",
 		     state->rate_hz);
 	write_number(file, PREFIX "rate_configured_hertz", "gauge",
 		     "Configured samples per second of busy CPU.", state->wanted_rate_hz);
-	service_rates__tell(state->budget->services, counts);
 	head(file, PREFIX "services", "gauge", "Services in the last window by rate.");
-	for (int halvings = 0; halvings < SERVICE_HALVINGS_MAX; halvings++)
-		if (counts[halvings] || !halvings)
+	for (int shift = 0; shift < RATE_SHIFTS; shift++)
+		if (services[shift] || !shift)
 			fprintf(file, PREFIX "services{rate_hertz=\"%g\"} %zu\n",
-				ldexp(state->rate_hz, -halvings), counts[halvings]);
+				ldexp(state->rate_hz, -shift), services[shift]);
 }
 
 /* Metrics of this process, under the names that all exporters use if there is one. */

@@ -21,6 +21,7 @@
 #include "http/status_page.h"
 #include "naming/process_symbols.h"
 #include "output/output.h"
+#include "watch/watch.h"
 
 #define HTTP_OK		   200
 #define HTTP_BAD_REQUEST   400
@@ -226,7 +227,7 @@ static struct agent_state state_of(const struct web *web, struct target_process 
 	};
 
 	recording__account(agent->recording, state.ledgers);
-	state.target_count = recording__targets(agent->recording, targets);
+	state.target_count = watch__targets(recording__watch(agent->recording), targets);
 	state.targets = *targets;
 	return state;
 }
@@ -269,7 +270,7 @@ static json_t *target_json(const struct agent *agent, const struct target_proces
 			 json_object_get(labels, "service_name"), "comm",
 			 json_object_get(labels, "comm"), "python", target->runtime.version,
 			 "state", metrics__state_of(target), "rate_hz",
-			 ldexp(rate_hz, -(int)target->halvings));
+			 ldexp(rate_hz, -(int)target->rate_shift));
 	json_decref(labels);
 	profile__free(profile);
 	return json;

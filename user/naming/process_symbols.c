@@ -494,7 +494,7 @@ static double rate_of(struct process_symbols *process)
 
 	for (uint32_t i = 0; i < profile->event_count; i++)
 		if (!profile->events[i].period)
-			rate_hz = ldexp(profile->rate_hz, -(int)process->target->halvings);
+			rate_hz = ldexp(profile->rate_hz, -(int)process->target->rate_shift);
 	if (process->untimed_samples && now > process->checked_ns)
 		rate_hz += process->untimed_samples * 1e9 / (now - process->checked_ns);
 	process->untimed_samples = 0;

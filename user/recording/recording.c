@@ -201,9 +201,9 @@ const struct profile *recording__profile(const struct recording *recording)
 	return recording->profile;
 }
 
-pid_t recording__pid(const struct recording *recording)
+struct watch *recording__watch(const struct recording *recording)
 {
-	return watch__first_pid(recording->watch);
+	return recording->watch;
 }
 
 static enum exit_status start_events(struct recording *recording)
@@ -299,16 +299,6 @@ void recording__set_rate(struct recording *recording, double rate_hz, bool at_on
 	recording->wanted_hz = rate__choose(rate_hz, &recording->limit_hz);
 	if (at_once)
 		recording->cut_ns = now_ns();
-}
-
-void recording__halve_rate(struct recording *recording, uint64_t serial, unsigned int halvings)
-{
-	watch__halve_rate(recording->watch, serial, halvings);
-}
-
-void recording__limit_halvings(struct recording *recording, unsigned int most)
-{
-	watch__limit_halvings(recording->watch, most);
 }
 
 /* A started program gets Ctrl-C as well.  The first one waits until that program ends. */
@@ -443,11 +433,6 @@ void recording__look(struct recording *recording, struct window *window)
 	symbolizer__read_names(recording->symbolizer, now_ns());
 	recording__account(recording, ledgers);
 	*window = window_of(recording, recording->profile, ledgers, now_ns());
-}
-
-size_t recording__targets(const struct recording *recording, struct target_process ***targets)
-{
-	return watch__targets(recording->watch, targets);
 }
 
 /* Begins the profile anew if it holds much from the past.  Returns the retired one, or NULL. */

@@ -8,9 +8,9 @@
 #include "base/exit_status.h"
 #include "profile/profile.h"
 #include "recording/recording_plan.h"
-#include "sampling/targets.h"
 
 struct recording;
+struct watch;
 
 /* What was sampled from one cut to the next. */
 struct window {
@@ -50,11 +50,6 @@ enum exit_status recording__run(struct recording *recording);
  * that cut is now.  The caller may also change WINDOWS then. */
 void recording__set_rate(struct recording *recording, double rate_hz, bool at_once);
 
-/* The first samples process SERIAL at the common rate halved HALVINGS times, from now on; its
- * children inherit that.  The second limits the halvings of all processes to MOST. */
-void recording__halve_rate(struct recording *recording, uint64_t serial, unsigned int halvings);
-void recording__limit_halvings(struct recording *recording, unsigned int most);
-
 /* Has the profile begin anew at the next cut, to free what no running process needs. */
 void recording__tidy(struct recording *recording);
 
@@ -68,13 +63,9 @@ void recording__account(const struct recording *recording, struct ledger *ledger
 /* How far the times of windows are ahead of the clock, after it was set back. */
 int64_t recording__ahead_ns(const struct recording *recording);
 
-/* The targets, and their number.  The caller frees *TARGETS; the targets are valid until the
- * recording goes on. */
-size_t recording__targets(const struct recording *recording, struct target_process ***targets);
-
 const struct profile *recording__profile(const struct recording *recording);
 
-/* The PID of the first target; 0: none yet, or all processes are profiled. */
-pid_t recording__pid(const struct recording *recording);
+/* The processes that it follows. */
+struct watch *recording__watch(const struct recording *recording);
 
 #endif

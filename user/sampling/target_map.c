@@ -82,7 +82,7 @@ static int put(struct target_map *map, struct target_key key, struct target *tar
 	target->memory = before.memory;
 	target->several = before.several;
 	target->lent = before.lent;
-	target->halvings = before.halvings;
+	target->rate_shift = before.rate_shift;
 	return update(map, key.kernel_pid, target);
 }
 
@@ -181,7 +181,7 @@ bool target_map__has_told(const struct target_map *map, struct target_key key)
 	return look_up_own(map, key, &target) && target.state != TARGET_UNTOLD;
 }
 
-bool target_map__claim(struct target_map *map, struct target_key key, unsigned int *halvings)
+bool target_map__claim(struct target_map *map, struct target_key key)
 {
 	struct target target;
 
@@ -189,7 +189,6 @@ bool target_map__claim(struct target_map *map, struct target_key key, unsigned i
 		return false;
 	target.state = TARGET_WAITING;
 	target.serial = key.serial;
-	*halvings = target.halvings;
 	return !update(map, key.kernel_pid, &target);
 }
 
@@ -221,13 +220,20 @@ void target_map__identify_codes(struct target_map *map, struct target_key key,
 	update(map, key.kernel_pid, &target);
 }
 
-bool target_map__halve_rate(struct target_map *map, struct target_key key, unsigned int halvings)
+unsigned int target_map__rate_shift(const struct target_map *map, struct target_key key)
+{
+	struct target target;
+
+	return look_up_own(map, key, &target) ? target.rate_shift : 0;
+}
+
+bool target_map__shift_rate(struct target_map *map, struct target_key key, unsigned int shift)
 {
 	struct target target;
 
 	if (!look_up_own(map, key, &target))
 		return false;
-	target.halvings = halvings;
+	target.rate_shift = shift;
 	return !update(map, key.kernel_pid, &target);
 }
 

@@ -60,9 +60,8 @@ bool target_map__has(const struct target_map *map, pid_t kernel_pid);
 /* Whether it knows one that it could not report, for lack of room. */
 bool target_map__has_untold(const struct target_map *map, pid_t kernel_pid);
 
-/* Makes such a process the one of KEY, which waits.  Returns whether there was one; *HALVINGS: how
- * often its rate is halved. */
-bool target_map__claim(struct target_map *map, struct target_key key, unsigned int *halvings);
+/* Makes such a process the one of KEY, which waits.  Returns whether there was one. */
+bool target_map__claim(struct target_map *map, struct target_key key);
 
 /* Whether it knows this very process, and has reported it. */
 bool target_map__has_told(const struct target_map *map, struct target_key key);
@@ -78,8 +77,10 @@ bool target_map__samples(const struct target_map *map, struct target_key key);
 void target_map__identify_codes(struct target_map *map, struct target_key key,
 				enum identification identify, bool versions_repeat);
 
-/* Sets how often the rate of the process is halved; returns whether it could. */
-bool target_map__halve_rate(struct target_map *map, struct target_key key, unsigned int halvings);
+/* How often the rate of the process is halved.  The second sets that; false: BPF no longer has the
+ * process. */
+unsigned int target_map__rate_shift(const struct target_map *map, struct target_key key);
+bool target_map__shift_rate(struct target_map *map, struct target_key key, unsigned int shift);
 
 /* Where a file's code begins: its place in the file, and its address by the file. */
 struct text_place {

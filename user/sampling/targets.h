@@ -20,12 +20,12 @@ struct target_process {
 	/* An interpreter has followed another one, so code objects have versions that others had
 	 * before them. */
 	bool versions_repeat;
-	uint64_t parent;	/* the serial of the parent; 0: it was not forked */
-	uint64_t ancestor;	/* of the oldest target that it was forked from; 0: it was not */
-	unsigned int renamings; /* how often its names were read again */
-	bool ended;		/* nothing more of it can be read */
-	unsigned int halvings;	/* of its rate */
-	enum outcome outcome;	/* of its samples where it is not walked, or OUTCOME_PYTHON */
+	uint64_t parent;	 /* the serial of the parent; 0: it was not forked */
+	uint64_t ancestor;	 /* of the oldest target that it was forked from; 0: it was not */
+	unsigned int renamings;	 /* how often its names were read again */
+	bool ended;		 /* nothing more of it can be read */
+	unsigned int rate_shift; /* as in BPF's map: how often its rate is halved */
+	enum outcome outcome;	 /* of its samples where it is not walked, or OUTCOME_PYTHON */
 };
 
 void target__free(struct target_process *target);

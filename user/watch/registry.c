@@ -33,7 +33,7 @@ int registry__add(struct watch *watch, pid_t pid, int64_t now, struct watched **
 
 bool registry__claim(struct watch *watch, struct watched *watched)
 {
-	if (target_map__claim(watch->map, watched->key, &watched->halvings) ||
+	if (target_map__claim(watch->map, watched->key) ||
 	    !target_map__has(watch->map, watched->key.kernel_pid))
 		return true;
 	registry__drop(watch, watched);
@@ -123,7 +123,7 @@ void registry__take_target(struct watch *watch, struct watched *watched,
 		target->process.start_time && !watch->some_ended ? target__cpu_seconds(target) : 0;
 
 	target->key = watched->key;
-	target->halvings = watched->halvings;
+	target->rate_shift = target_map__rate_shift(watch->map, watched->key);
 	watched->target = target;
 	watched->rest_ns = 0;
 	plan_check(watch, watched);

@@ -112,7 +112,6 @@ static struct watched *watched_of(struct watch *watch, const struct process_reco
 	if (before)
 		registry__remove(watch, before);
 	watched = watched__add(&watch->watched, key, record->pid, now_ns());
-	watched->halvings = record->halvings;
 	watched->slow_ns = slow_ns;
 	watched->rest_ns = rest_ns;
 	watched->ancestor = ancestor;
@@ -279,6 +278,7 @@ static void mend(struct watch *watch, struct watched *watched)
 
 	if (watched->target) {
 		registry__put(watch, watched, watched->target, &waited);
+		target_map__shift_rate(watch->map, watched->key, watched->target->rate_shift);
 		registry__add_waited(watch, watched->target, OUTCOME_NOT_KNOWN_YET, waited);
 	} else if (watched->unwanted && !watched->is_undecided) {
 		target_map__set_aside(watch->map, watched->key);
@@ -286,9 +286,6 @@ static void mend(struct watch *watch, struct watched *watched)
 		target_map__await(watch->map, watched->key);
 		watched__look_at(&watch->watched, watched, now_ns());
 	}
-	/* The entry that was written may have had the full rate. */
-	if (watched->halvings)
-		target_map__halve_rate(watch->map, watched->key, watched->halvings);
 	registry__drop_ended(watch, watched);
 }
 
@@ -484,29 +481,36 @@ size_t watch__targets(const struct watch *watch, struct target_process ***target
 	return watched__targets(&watch->watched, targets);
 }
 
-/* BPF may have removed a process that has just ended. */
-static void set_halvings(struct watch *watch, struct watched *watched, unsigned int halvings)
+unsigned int watch__rate_shift(const struct watch *watch, uint64_t serial)
 {
-	if (watched->target && watched->halvings != halvings &&
-	    target_map__halve_rate(watch->map, watched->key, halvings))
-		watched->halvings = watched->target->halvings = halvings;
+	const struct watched *watched = watched__find(&watch->watched, serial);
+
+	return watched && watched->target ? watched->target->rate_shift : 0;
 }
 
-void watch__halve_rate(struct watch *watch, uint64_t serial, unsigned int halvings)
+/* BPF may have removed a process that has just ended. */
+static void shift_rate(struct watch *watch, struct watched *watched, unsigned int shift)
+{
+	if (watched->target && watched->target->rate_shift != shift &&
+	    target_map__shift_rate(watch->map, watched->key, shift))
+		watched->target->rate_shift = shift;
+}
+
+void watch__shift_rate(struct watch *watch, uint64_t serial, unsigned int shift)
 {
 	struct watched *watched = watched__find(&watch->watched, serial);
 
 	if (watched)
-		set_halvings(watch, watched, halvings);
+		shift_rate(watch, watched, shift);
 }
 
-void watch__limit_halvings(struct watch *watch, unsigned int most)
+void watch__limit_rate_shift(struct watch *watch, unsigned int most)
 {
 	struct watched *watched;
 
 	for (watched = watch->watched.all; watched; watched = watched->hh.next)
-		if (watched->halvings > most)
-			set_halvings(watch, watched, most);
+		if (watched->target && watched->target->rate_shift > most)
+			shift_rate(watch, watched, most);
 }
 
 void watch__end(struct watch *watch)

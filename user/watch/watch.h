@@ -68,10 +68,11 @@ double watch__cpu_seconds(const struct watch *watch);
  */
 size_t watch__targets(const struct watch *watch, struct target_process ***targets);
 
-/* The first has BPF sample process SERIAL at the common rate, halved HALVINGS times.  The second
- * has no process's rate halved more than MOST times. */
-void watch__halve_rate(struct watch *watch, uint64_t serial, unsigned int halvings);
-void watch__limit_halvings(struct watch *watch, unsigned int most);
+/* How often the rate of process SERIAL is halved.  The second sets that; children that it forks
+ * from then on inherit it.  The third limits it to MOST for all processes. */
+unsigned int watch__rate_shift(const struct watch *watch, uint64_t serial);
+void watch__shift_rate(struct watch *watch, uint64_t serial, unsigned int shift);
+void watch__limit_rate_shift(struct watch *watch, unsigned int most);
 
 /* Sampling is over: adds the processes that are still not known to the profile. */
 void watch__end(struct watch *watch);

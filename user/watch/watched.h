@@ -35,15 +35,14 @@ struct watched {
 	size_t file_count, file_capacity;
 	struct mapped_file *mapped; /* files that may hold a Python */
 	size_t mapped_count, mapped_capacity;
-	unsigned int halvings; /* of its rate, as in BPF's map */
-	char *command;	       /* short name that it was started as; NULL: not known */
-	char *ancestor;	       /* short name of the Python that forked it; NULL: not known */
-	bool is_other;	       /* the last look found no Python */
-	bool is_done;	       /* no Python: kept only until its rest ends */
-	bool is_undecided;     /* forked, and not yet checked by the filter */
-	bool is_excluded; /* BPF sampled it, but the filter excludes it or has not checked it */
-	bool is_gone;	  /* the last look found that it has ended */
-	bool is_found;	  /* by a scan */
+	char *command;	   /* short name that it was started as; NULL: not known */
+	char *ancestor;	   /* short name of the Python that forked it; NULL: not known */
+	bool is_other;	   /* the last look found no Python */
+	bool is_done;	   /* no Python: kept only until its rest ends */
+	bool is_undecided; /* forked, and not yet checked by the filter */
+	bool is_excluded;  /* BPF sampled it, but the filter excludes it or has not checked it */
+	bool is_gone;	   /* the last look found that it has ended */
+	bool is_found;	   /* by a scan */
 	bool warned;
 	/* When its identity is read again, and the index of that wait: */
 	int64_t read_ns; /* 0: never */
