@@ -4,13 +4,157 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define PCRE2_CODE_UNIT_WIDTH 8
+#include <pcre2.h>
+
+#include "base/log.h"
 #include "base/xalloc.h"
-#include "services/pattern.h"
 #include "services/relabel.h"
 
 #define DIGITS	   "0123456789"
 #define LETTERS	   "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_"
 #define REFERENCES "${}"
+
+/* A usual label takes some hundred steps.  This limit is reached within about a millisecond. */
+#define STEPS_MAX 50000
+#define HEAP_KIB  1024
+
+#define GROUP_NAME_MAX 32
+
+/* As in Prometheus, the expression must match the whole text, and a dot matches any character.  As
+ * in RE2, the text is UTF-8, but \d and the like match ASCII only. */
+#define OPTIONS                                                                                 \
+	(PCRE2_ANCHORED | PCRE2_ENDANCHORED | PCRE2_DOTALL | PCRE2_DOLLAR_ENDONLY | PCRE2_UTF | \
+	 PCRE2_NEVER_BACKSLASH_C)
+
+struct pattern {
+	char *regex;
+	pcre2_code *code;
+	pcre2_match_data *match;
+	pcre2_match_context *limits;
+	bool given_up;
+};
+
+/* Returns NULL if REGEX is not valid; the caller frees *WRONG then. */
+static struct pattern *new_pattern(const char *regex, char **wrong)
+{
+	PCRE2_UCHAR message[128] = "";
+	struct pattern *pattern;
+	pcre2_code *code;
+	size_t at;
+	int error;
+
+	code = pcre2_compile((PCRE2_SPTR)regex, PCRE2_ZERO_TERMINATED, OPTIONS, &error, &at, NULL);
+	if (!code) {
+		pcre2_get_error_message(error, message, sizeof(message));
+		*wrong = xasprintf("'%s' is not a valid regular expression: %s, at character %zu",
+				   regex, (const char *)message, at + 1);
+		return NULL;
+	}
+	pattern = xcalloc(1, sizeof(*pattern));
+	pattern->regex = xstrdup(regex);
+	pattern->code = code;
+	pattern->match = pcre2_match_data_create_from_pattern(code, NULL);
+	pattern->limits = pcre2_match_context_create(NULL);
+	if (!pattern->match || !pattern->limits)
+		out_of_memory();
+	pcre2_set_match_limit(pattern->limits, STEPS_MAX);
+	pcre2_set_heap_limit(pattern->limits, HEAP_KIB);
+	return pattern;
+}
+
+static void free_pattern(struct pattern *pattern)
+{
+	if (!pattern)
+		return;
+	pcre2_match_context_free(pattern->limits);
+	pcre2_match_data_free(pattern->match);
+	pcre2_code_free(pattern->code);
+	free(pattern->regex);
+	free(pattern);
+}
+
+/* Whether PATTERN matches the whole of TEXT, which is UTF-8.  A match that is given up counts as no
+ * match; the first one of each pattern is logged. */
+static bool matches(struct pattern *pattern, const char *text)
+{
+	int found = pcre2_match(pattern->code, (PCRE2_SPTR)text, strlen(text), 0, 0, pattern->match,
+				pattern->limits);
+
+	if (found < 0 && found != PCRE2_ERROR_NOMATCH && !pattern->given_up) {
+		pattern->given_up = true;
+		log__warning(
+			"matching a label against '%s' takes too long; it is treated as no match",
+			pattern->regex);
+	}
+	return found > 0;
+}
+
+/* The number of the group NAME, LENGTH bytes, or SIZE_MAX if there is no such group. */
+static size_t find_group(const struct pattern *pattern, const char *name, size_t length)
+{
+	char text[GROUP_NAME_MAX + 1];
+	int number;
+
+	if (length > GROUP_NAME_MAX)
+		return SIZE_MAX;
+	snprintf(text, sizeof(text), "%.*s", (int)length, name);
+	if (!text[strspn(text, DIGITS)])
+		return strtoul(text, NULL, 10);
+	number = pcre2_substring_number_from_name(pattern->code, (PCRE2_SPTR)text);
+	return number < 0 ? SIZE_MAX : (size_t)number;
+}
+
+static void put_group(const struct pattern *pattern, const char *text, size_t group, FILE *file)
+{
+	const size_t *bounds = pcre2_get_ovector_pointer(pattern->match);
+
+	/* With \K a group may end before it begins. */
+	if (group >= pcre2_get_ovector_count(pattern->match) || bounds[2 * group] == PCRE2_UNSET ||
+	    bounds[2 * group] > bounds[2 * group + 1])
+		return;
+	fwrite(text + bounds[2 * group], 1, bounds[2 * group + 1] - bounds[2 * group], file);
+}
+
+/* Writes the text for the reference at AT, a "$".  Returns the length of the reference. */
+static size_t put_reference(const struct pattern *pattern, const char *text, const char *at,
+			    FILE *file)
+{
+	bool braced = at[1] == '{';
+	const char *name = at + 1 + braced;
+	size_t length = strspn(name, LETTERS DIGITS);
+
+	if (at[1] == '$') {
+		fputc('$', file);
+		return 2;
+	}
+	if (!length || (braced && name[length] != '}')) {
+		fputc('$', file);
+		return 1;
+	}
+	put_group(pattern, text, find_group(pattern, name, length), file);
+	return 1 + length + 2 * (size_t)braced;
+}
+
+/* TEMPLATE with each $1, ${1}, $name and ${name} replaced by the text of that group, and $$ by $.
+ * PATTERN must have matched TEXT just before.  The caller frees the result. */
+static char *expand(const struct pattern *pattern, const char *text, const char *template)
+{
+	char *expanded;
+	size_t size;
+	FILE *file = xopen_memstream(&expanded, &size);
+
+	while (*template) {
+		size_t plain = strcspn(template, "$");
+
+		fwrite(template, 1, plain, file);
+		template += plain;
+		if (*template)
+			template += put_reference(pattern, text, template, file);
+	}
+	fclose(file);
+	return expanded;
+}
 
 enum action {
 	REPLACE,
@@ -144,7 +288,7 @@ static char *check_parts(const struct relabel_rule *rule)
 
 static void free_rule(struct relabel_rule *rule)
 {
-	pattern__free(rule->pattern);
+	free_pattern(rule->pattern);
 	json_decref(rule->written);
 }
 
@@ -168,7 +312,7 @@ static char *read_rule(struct relabel_rule *rule, const char *text)
 	rule->replacement = text_of(written, "replacement", "$1");
 	wrong = check_parts(rule);
 	if (!wrong)
-		rule->pattern = pattern__new(text_of(written, "regex", "(.*)"), &wrong);
+		rule->pattern = new_pattern(text_of(written, "regex", "(.*)"), &wrong);
 	return wrong;
 }
 
@@ -232,10 +376,10 @@ static void replace(const struct relabel_rule *rule, json_t *labels, const char 
 {
 	char *target, *value;
 
-	if (!pattern__matches(rule->pattern, source))
+	if (!matches(rule->pattern, source))
 		return;
-	target = pattern__expand(rule->pattern, source, rule->target);
-	value = pattern__expand(rule->pattern, source, rule->replacement);
+	target = expand(rule->pattern, source, rule->target);
+	value = expand(rule->pattern, source, rule->replacement);
 	if (is_name(target))
 		set_label(labels, target, value);
 	free(target);
@@ -260,9 +404,9 @@ static void map_labels(const struct relabel_rule *rule, json_t *labels)
 	{
 		char *mapped;
 
-		if (!pattern__matches(rule->pattern, name))
+		if (!matches(rule->pattern, name))
 			continue;
-		mapped = pattern__expand(rule->pattern, name, rule->replacement);
+		mapped = expand(rule->pattern, name, rule->replacement);
 		if (is_name(mapped))
 			json_object_set(labels, mapped, value);
 		free(mapped);
@@ -279,7 +423,7 @@ static void remove_labels(const struct relabel_rule *rule, json_t *labels)
 
 	json_object_foreach_safe(labels, next, name, value)
 	{
-		if (pattern__matches(rule->pattern, name) == matching)
+		if (matches(rule->pattern, name) == matching)
 			json_object_del(labels, name);
 	}
 }
@@ -289,9 +433,9 @@ static bool apply(const struct relabel_rule *rule, json_t *labels, char *source)
 {
 	switch (rule->action) {
 	case KEEP:
-		return pattern__matches(rule->pattern, source);
+		return matches(rule->pattern, source);
 	case DROP:
-		return !pattern__matches(rule->pattern, source);
+		return !matches(rule->pattern, source);
 	case KEEPEQUAL:
 		return strcmp(source, value_of(labels, rule->target)) == 0;
 	case DROPEQUAL:
