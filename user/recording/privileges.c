@@ -102,17 +102,12 @@ bool privileges__kernel_is(unsigned int major, unsigned int minor)
 	return found_major != major ? found_major > major : found_minor >= minor;
 }
 
-/* Also true if that cannot be read: a later step then fails, and says why. */
-static bool is_in_namespace(const char *path, ino_t number)
+struct obstacle privileges__user_namespace(void)
 {
 	struct stat status;
 
-	return stat(path, &status) || status.st_ino == number;
-}
-
-struct obstacle privileges__user_namespace(void)
-{
-	if (is_in_namespace("/proc/self/ns/user", FIRST_USER_NAMESPACE))
+	/* If that cannot be read, a later step fails, and says why. */
+	if (stat("/proc/self/ns/user", &status) || status.st_ino == FIRST_USER_NAMESPACE)
 		return nothing;
 	return obstacle(xstrdup("this is a user namespace, and the kernel ignores the "
 				"capabilities held in it"),
@@ -157,33 +152,24 @@ struct obstacle privileges__cpus(void)
 			"files are open, raise ulimit -n");
 }
 
-/* The limit of the BPF maps in bytes.  Before Linux 5.11 they count as locked memory.  UINT64_MAX:
- * there is no limit, or this process may raise it. */
-static uint64_t map_bytes_allowed(void)
+/* Before Linux 5.11 BPF maps count as locked memory. */
+struct obstacle privileges__locked_memory(bool native)
 {
+	struct obstacle found = nothing;
 	struct rlimit limit;
+	uint64_t needed;
 
 	if (privileges__kernel_is(5, 11) || getrlimit(RLIMIT_MEMLOCK, &limit) ||
 	    limit.rlim_max == RLIM_INFINITY ||
 	    capabilities__have(capabilities__effective(), CAP_SYS_RESOURCE))
-		return UINT64_MAX;
-	return limit.rlim_max;
-}
-
-struct obstacle privileges__locked_memory(bool native)
-{
-	uint64_t allowed = map_bytes_allowed(), needed;
-	struct obstacle found = nothing;
-
-	if (allowed == UINT64_MAX)
 		return nothing;
 	needed = sampler__map_bytes(native);
-	if (allowed >= needed)
+	if (limit.rlim_max >= needed)
 		return nothing;
-	found.what =
-		xasprintf("not permitted to lock %llu KiB of memory, only %llu KiB: before Linux "
-			  "5.11 this needs CAP_SYS_RESOURCE",
-			  (unsigned long long)needed >> 10, (unsigned long long)allowed >> 10);
+	found.what = xasprintf(
+		"not permitted to lock %llu KiB of memory, only %llu KiB: before Linux "
+		"5.11 this needs CAP_SYS_RESOURCE",
+		(unsigned long long)needed >> 10, (unsigned long long)limit.rlim_max >> 10);
 	found.mend = xstrdup("run as root (sudo pybpfprof ...), with CAP_SYS_RESOURCE, or after "
 			     "ulimit -l unlimited");
 	return found;
@@ -201,7 +187,7 @@ struct obstacle privileges__ptrace_scope(void)
 			"set kernel.yama.ptrace_scope=2 in /etc/sysctl.d and reboot");
 }
 
-struct obstacle privileges__thread(void)
+static struct obstacle find_thread(void)
 {
 	int error = reader__begin();
 
@@ -212,28 +198,21 @@ struct obstacle privileges__thread(void)
 		mends__start(error));
 }
 
-/* Whether process PID exists and belongs to another user.  A process that /proc hides (hidepid)
- * belongs to another user. */
-static bool is_other_users(pid_t pid)
-{
-	struct stat status;
-	char path[32];
-
-	snprintf(path, sizeof(path), "/proc/%d", pid);
-	if (stat(path, &status) == 0)
-		return status.st_uid != geteuid();
-	return kill(pid, 0) && errno == EPERM;
-}
-
-/* Whether one of PIDS belongs to another user.  If there are none: whether a started program will
- * run as another user, the caller of sudo. */
+/* Whether one of PIDS exists and belongs to another user.  A process that /proc hides (hidepid)
+ * belongs to another user.  If there are none: whether a started program will run as another user,
+ * the caller of sudo. */
 static bool are_other_users(const pid_t *pids, size_t count)
 {
 	struct sudo_user user;
+	struct stat status;
+	char path[32];
 
-	for (size_t i = 0; i < count; i++)
-		if (is_other_users(pids[i]))
+	for (size_t i = 0; i < count; i++) {
+		snprintf(path, sizeof(path), "/proc/%d", pids[i]);
+		if (stat(path, &status) ? kill(pids[i], 0) && errno == EPERM
+					: status.st_uid != geteuid())
 			return true;
+	}
 	return !count && sudo_user__find(&user);
 }
 
@@ -247,19 +226,15 @@ static char *add_word(char *list, const char *before, const char *word)
 	return longer;
 }
 
-/* Whether Yama protects processes of the same user from each other, too.  In mode 1 a process may
- * read those that it started, but not those that they left behind. */
-static bool is_tracing_restricted(void)
+bool privileges__needs(const struct capability *capability, bool other_users)
 {
 	double scope;
 
-	return privileges__read_number(PTRACE_SCOPE_PATH, &scope) && scope > 0;
-}
-
-bool privileges__needs(const struct capability *capability, bool other_users)
-{
+	/* Yama protects processes of the same user from each other, too.  In mode 1 a process may
+	 * read those that it started, but not those that they left behind. */
 	return other_users || !capability->for_other_users ||
-	       (capability->number == CAP_SYS_PTRACE && is_tracing_restricted());
+	       (capability->number == CAP_SYS_PTRACE &&
+		privileges__read_number(PTRACE_SCOPE_PATH, &scope) && scope > 0);
 }
 
 /* BY_ROOT: root starts a program.  It keeps capabilities that this process drops.  So the kernel
@@ -295,7 +270,7 @@ enum exit_status privileges__check(const pid_t *pids, size_t count, bool all, bo
 {
 	static struct obstacle (*const look[])(void) = {
 		privileges__user_namespace, privileges__pid_namespace, privileges__btf,
-		privileges__cpus,	    privileges__ptrace_scope,  privileges__thread,
+		privileges__cpus,	    privileges__ptrace_scope,  find_thread,
 	};
 	struct obstacle found =
 		find_capabilities(all || are_other_users(pids, count), !count && !geteuid());

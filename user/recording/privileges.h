@@ -42,7 +42,6 @@ struct obstacle privileges__btf(void);
 struct obstacle privileges__cpus(void);
 struct obstacle privileges__locked_memory(bool native);
 struct obstacle privileges__ptrace_scope(void);
-struct obstacle privileges__thread(void);
 
 /* Whether CAPABILITY is needed to profile processes of OTHER_USERS, or only this user's own. */
 bool privileges__needs(const struct capability *capability, bool other_users);

@@ -62,34 +62,13 @@ static void print_function(const struct profile *profile, const struct function_
 	free(name);
 }
 
-/* Samples in no stack: it is unknown whether their process ran a Python, or one that the filter
- * wants. */
-static void report_unknown(const struct unknown_processes *unknown, bool filtered)
-{
-	char *commands = unknown_processes__text(unknown, UNKNOWN_SHOWN);
-
-	if (unknown->samples)
-		log__info("%" PRIu64 " more samples, in no stack, are of processes that ended or "
-			  "exec'd another program before pybpfprof knew whether they ran "
-			  "Python%s: %s",
-			  unknown->samples, filtered ? " that the filter wants" : "", commands);
-	free(commands);
-}
-
-/* The first such process was warned about. */
-static void report_crowd(uint64_t crowded)
-{
-	if (crowded)
-		log__info("processes beyond the limit: %" PRIu64 ", not sampled while it was "
-			  "reached; raise it with --max-processes",
-			  crowded);
-}
-
 void report__profile(const struct profile *profile, unsigned int hidden, bool filtered)
 {
 	uint64_t samples = ledger__samples(profile->ledgers), all = 0;
 	char *outline = ledger__outline(profile->ledgers);
 	char *summary = ledger__summary(profile->ledgers);
+	const struct unknown_processes *unknown = &profile->ledgers->unknown;
+	char *commands = unknown_processes__text(unknown, UNKNOWN_SHOWN);
 	struct function_total *totals;
 	size_t count;
 
@@ -106,8 +85,18 @@ void report__profile(const struct profile *profile, unsigned int hidden, bool fi
 	if (samples)
 		log__info("%s", outline);
 	log__debug("%s", summary);
-	report_unknown(&profile->ledgers[0].unknown, filtered);
-	report_crowd(profile->ledgers[0].crowded);
+	/* It is unknown whether their process ran a Python, or one that the filter wants. */
+	if (unknown->samples)
+		log__info("%" PRIu64 " more samples, in no stack, are of processes that ended or "
+			  "exec'd another program before pybpfprof knew whether they ran "
+			  "Python%s: %s",
+			  unknown->samples, filtered ? " that the filter wants" : "", commands);
+	/* The first such process was warned about. */
+	if (profile->ledgers->crowded)
+		log__info("processes beyond the limit: %" PRIu64 ", not sampled while it was "
+			  "reached; raise it with --max-processes",
+			  profile->ledgers->crowded);
+	free(commands);
 	free(summary);
 	free(outline);
 }
