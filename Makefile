@@ -141,7 +141,7 @@ $(OUTPUT)/sanitized/tests/native/%.o: TEST_INCLUDES := -Itests/native -Ibpf/x86
 .SECONDARY: $(TEST_OBJECTS)
 
 $(addsuffix /user/output/html.o,$(OUTPUT) $(OUTPUT)/sanitized): $(PAGE)
-$(addsuffix /user/http/status_page.o,$(OUTPUT) $(OUTPUT)/sanitized): $(STATUS_PAGE)
+$(addsuffix /user/agent/web.o,$(OUTPUT) $(OUTPUT)/sanitized): $(STATUS_PAGE)
 
 $(OUTPUT)/sanitized/libpybpfprof.a: $(CHECKED)
 	$(call say,AR,$@)

@@ -5,7 +5,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "agent/labelling.h"
+#include "agent/labels.h"
 #include "synthetic.h"
 
 #define LOST 7
@@ -64,10 +64,10 @@ static void all_is_kept(void **state)
 	struct profile *profile = two_services();
 	struct relabel_rules rules = { 0 };
 	struct labelled *labelled = label(profile, NULL, &rules);
-	const struct labelled_window *window = labelled__window(labelled);
+	const struct labelled_window *window = &labelled->window;
 
 	(void)state;
-	assert_int_equal(labelled__dropped(labelled), 0);
+	assert_int_equal(labelled->dropped, 0);
 	assert_ptr_equal(window->profile, profile);
 	assert_int_equal(window->ledgers->events, 121 + LOST);
 	assert_string_equal(json_string_value(json_object_get(window->labels[1], "service_name")),
@@ -92,12 +92,12 @@ static void what_is_dropped_is_in_no_sum(void **state)
 		struct profile *profile = two_services();
 		struct relabel_rules rules = { 0 };
 		struct labelled *labelled = label(profile, rule, &rules);
-		const struct labelled_window *window = labelled__window(labelled);
+		const struct labelled_window *window = &labelled->window;
 		const struct ledger *ledger = window->ledgers;
 		uint64_t kept = ways[i].python + ways[i].truncated + ways[i].no_python;
 
 		assert_int_equal(sum_of(window->profile), kept);
-		assert_int_equal(labelled__dropped(labelled), 121 - kept);
+		assert_int_equal(labelled->dropped, 121 - kept);
 		assert_int_equal(ledger->outcomes[OUTCOME_PYTHON], ways[i].python);
 		assert_int_equal(ledger->outcomes[OUTCOME_TRUNCATED], ways[i].truncated);
 		assert_int_equal(ledger->outcomes[OUTCOME_NO_PYTHON], ways[i].no_python);
@@ -137,7 +137,7 @@ static void threads_are_apart_on_request(void **state)
 	(void)state;
 	synthetic__add(profile, OUTCOME_PYTHON, worker, &leaf, 1, 4);
 	labelled = label_as(profile, &labelling);
-	window = labelled__window(labelled);
+	window = &labelled->window;
 	assert_string_equal(thread_label(window, worker), "worker");
 	assert_string_equal(thread_label(window, worker - 1), "MainThread");
 	assert_null(json_object_get(window->labels[1], "thread"));
@@ -145,7 +145,7 @@ static void threads_are_apart_on_request(void **state)
 	assert_null(relabel__add(&rules, "{\"source_labels\":[\"thread\"],\"regex\":\"worker\","
 					 "\"action\":\"keep\"}"));
 	labelled = label_as(profile, &labelling);
-	assert_int_equal(sum_of(labelled__window(labelled)->profile), 4);
+	assert_int_equal(sum_of(labelled->window.profile), 4);
 	labelled__free(labelled);
 	relabel__free(&rules);
 	profile__free(profile);
@@ -175,7 +175,7 @@ static void dropped_samples_leave_the_ledger_of_their_event(void **state)
 			 "{\"source_labels\":[\"service_name\"],"
 			 "\"regex\":\"app.py\",\"action\":\"drop\"}",
 			 &rules);
-	window = labelled__window(labelled);
+	window = &labelled->window;
 	assert_int_equal(window->ledgers[0].events, 6 + 3 + 2 + LOST);
 	assert_int_equal(kept, 3);
 	assert_int_equal(window->ledgers[1].events, kept);
@@ -195,8 +195,8 @@ static void all_is_dropped(void **state)
 		      &rules);
 
 	(void)state;
-	assert_int_equal(labelled__window(labelled)->profile->sample_count, 0);
-	assert_int_equal(labelled__window(labelled)->ledgers->events, LOST);
+	assert_int_equal(labelled->window.profile->sample_count, 0);
+	assert_int_equal(labelled->window.ledgers->events, LOST);
 	labelled__free(labelled);
 	relabel__free(&rules);
 	profile__free(profile);

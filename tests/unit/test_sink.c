@@ -39,29 +39,6 @@ static const struct sink_operations picky_operations = {
 	.close = close_picky,
 };
 
-static uint64_t seven(const void *context)
-{
-	(void)context;
-	return 7;
-}
-
-static void their_memory_adds_up(void **state)
-{
-	const struct sink_operations large = {
-		.name = "large", .take = take, .close = close_picky, .bytes = seven
-	};
-	struct picky first = { 0 }, second = { 0 }, third = { 0 };
-	struct sinks sinks = { 0 };
-
-	(void)state;
-	assert_int_equal(sinks__bytes(&sinks), 0);
-	sinks__add(&sinks, &large, &first);
-	sinks__add(&sinks, &picky_operations, &second);
-	sinks__add(&sinks, &large, &third);
-	assert_int_equal(sinks__bytes(&sinks), 14);
-	sinks__close(&sinks);
-}
-
 static void give(struct sinks *sinks, unsigned int count)
 {
 	for (unsigned int i = 0; i < count; i++)
@@ -129,7 +106,6 @@ static void what_was_taken_may_be_lost(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(their_memory_adds_up),
 		cmocka_unit_test(each_is_given_each_window),
 		cmocka_unit_test(what_was_lost_stays_lost),
 		cmocka_unit_test(all_taken),

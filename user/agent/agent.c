@@ -3,15 +3,15 @@
 #include <unistd.h>
 
 #include "agent/agent.h"
-#include "agent/labelling.h"
+#include "agent/labels.h"
 #include "agent/metrics.h"
 #include "agent/push_sink.h"
-#include "agent/store_sink.h"
 #include "agent/web.h"
 #include "base/log.h"
 #include "base/now.h"
 #include "base/xalloc.h"
 #include "push/spool.h"
+#include "store/store.h"
 #include "watch/watch.h"
 
 #define NS_PER_S 1000000000LL
@@ -21,10 +21,10 @@ static void keep_budget(struct agent *agent, const struct labelled_window *windo
 {
 	const struct budget_use use = {
 		.now_ns = now_ns(),
-		/* HTTP has limits of its own, so its CPU time lowers no rate. */
-		.cpu_s = clock_ns(CLOCK_PROCESS_CPUTIME_ID) / 1e9 - web__cpu_seconds(agent->web) +
-			 sinks__cpu_seconds(&agent->sinks) + pods__cpu_seconds(agent->pods),
-		.bytes = metrics__resident_bytes() + sinks__bytes(&agent->sinks) +
+		.cpu_s = (clock_ns(CLOCK_PROCESS_CPUTIME_ID) - agent->http_cpu_ns) / 1e9 +
+			 (agent->push ? agent->push->cpu_ns / 1e9 : 0) +
+			 pods__cpu_seconds(agent->pods),
+		.bytes = metrics__resident_bytes() + (agent->push ? agent->push->bytes : 0) +
 			 pods__bytes(agent->pods),
 	};
 	struct watch *watch = recording__watch(agent->recording);
@@ -59,32 +59,16 @@ static void take_window(void *context, const struct window *window)
 	labelling = agent__labelling(agent);
 	labelled = labelled__new(window, &labelling);
 	agent->window_count++;
-	agent->dropped_samples += labelled__dropped(labelled);
-	sinks__take(&agent->sinks, labelled__window(labelled));
-	web__take(agent->web, labelled__window(labelled));
-	keep_budget(agent, labelled__window(labelled));
+	agent->dropped_samples += labelled->dropped;
+	sinks__take(&agent->sinks, &labelled->window);
+	web__take(agent->web, &labelled->window);
+	keep_budget(agent, &labelled->window);
 	labelled__free(labelled);
 }
 
 static int64_t window_ns(const struct options *options)
 {
 	return (int64_t)(options->window_s * NS_PER_S);
-}
-
-/* On a reload, they apply to the current window, too. */
-static void take_rules(struct agent *agent)
-{
-	relabel__free(&agent->rules);
-	agent->rules = agent->options->rules;
-	agent->options->rules = (struct relabel_rules){ 0 };
-}
-
-static void take_limits(struct agent *agent)
-{
-	agent->limits = (struct store_limits){
-		.bytes = agent->options->store_bytes,
-		.age_ns = (int64_t)(agent->options->store_age_s * NS_PER_S),
-	};
 }
 
 static double aim(struct agent *agent)
@@ -108,8 +92,6 @@ static void reload(void *context)
 	recording__set_rate(agent->recording, aim(agent), true);
 	if (!agent->budget.lowered)
 		watch__limit_rate_shift(recording__watch(agent->recording), 0);
-	take_rules(agent);
-	take_limits(agent);
 	log__info("read %s again", options->config);
 }
 
@@ -132,20 +114,63 @@ static char *open_pods(struct agent *agent)
 	return wrong;
 }
 
+static char *store_window(void *context, const struct labelled_window *window)
+{
+	struct agent *agent = context;
+	const struct store_limits limits = {
+		.bytes = agent->options->store_bytes,
+		.age_ns = (int64_t)(agent->options->store_age_s * NS_PER_S),
+	};
+	char *wrong = store__put(agent->store, window);
+	/* Also after a failure: if there was no room, removal may make some. */
+	char *not_removed = store__retain(agent->store, &limits, window->end_unix_ns);
+
+	if (!wrong) {
+		if (not_removed && !agent->store_grows)
+			log__warning("%s: old windows are not removed until this is fixed",
+				     not_removed);
+		agent->store_grows = not_removed;
+	}
+	free(not_removed);
+	return wrong;
+}
+
+static bool close_store(void *context)
+{
+	store__close(((struct agent *)context)->store);
+	return true;
+}
+
+static char *open_store(struct agent *agent)
+{
+	static const struct sink_operations operations = {
+		.name = "store",
+		.take = store_window,
+		.close = close_store,
+	};
+	char *wrong = store__open(agent->options->folder, STORE_WRITE, &agent->store);
+
+	if (wrong)
+		store__close(agent->store);
+	else
+		sinks__add(&agent->sinks, &operations, agent);
+	return wrong;
+}
+
 /* Opens the sinks, the pods and HTTP.  Call it before privileges are dropped. */
 static char *open_ends(struct agent *agent)
 {
 	const struct options *options = agent->options;
 	char *wrong = NULL;
 
-	take_limits(agent);
 	/* First, so that the push process does not inherit what is opened later. */
 	if (options->pushed.count)
-		wrong = push_sink__add(&agent->sinks, &options->pushed, options->folder);
+		wrong = push_sink__add(&agent->sinks, &options->pushed, options->folder,
+				       &agent->push);
 	if (!wrong)
 		wrong = open_pods(agent);
 	if (!wrong && options->folder)
-		wrong = store_sink__add(&agent->sinks, options->folder, &agent->limits);
+		wrong = open_store(agent);
 	if (!wrong && options->folder && !options->pushed.count)
 		spool__clear(options->folder);
 	return wrong ? wrong : web__open(agent, &agent->web);
@@ -198,7 +223,6 @@ enum exit_status agent__run(struct options *options)
 	char *wrong;
 
 	aim(&agent);
-	take_rules(&agent);
 	wrong = open_ends(&agent);
 	if (wrong)
 		log__error("%s", wrong);
@@ -210,6 +234,5 @@ enum exit_status agent__run(struct options *options)
 	if (!sinks__close(&agent.sinks) && !status)
 		status = STATUS_FAILED;
 	pods__close(agent.pods);
-	relabel__free(&agent.rules);
 	return status;
 }

@@ -8,7 +8,6 @@
 #include "agent/sink.h"
 #include "options/options.h"
 #include "recording/recording.h"
-#include "store/store.h"
 
 struct web;
 
@@ -17,14 +16,16 @@ struct agent {
 	struct recording_windows windows;
 	struct recording *recording;
 	struct sinks sinks;
-	struct store_limits limits;
+	const struct push_state *push; /* NULL: nothing is pushed */
+	struct store *store;
+	bool store_grows; /* old windows could not be removed */
 	struct budget budget;
 	struct pods *pods; /* NULL: pod names are not read */
-	struct relabel_rules rules;
 	uint64_t dropped_samples;
 	struct web *web; /* NULL: HTTP is off */
 	int64_t start_unix_ns;
 	uint64_t window_count;
+	int64_t http_cpu_ns; /* CPU time that HTTP used; it lowers no rate */
 };
 
 /* Runs until a signal ends it.  Returns the exit status after errors were logged. */
@@ -37,7 +38,7 @@ static inline struct labelling agent__labelling(const struct agent *agent)
 		.node = agent->options->node,
 		.with_pid = agent->options->with_pid,
 		.with_thread = agent->options->plan.threads == THREADS_ALL,
-		.rules = &agent->rules,
+		.rules = &agent->options->rules,
 		.pods = agent->pods,
 	};
 }

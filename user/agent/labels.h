@@ -25,6 +25,8 @@
 
 #include "kubernetes/pods.h"
 #include "profile/profile.h"
+#include "recording/recording.h"
+#include "services/labelled_window.h"
 #include "services/relabel.h"
 
 /* The sources of labels. */
@@ -39,5 +41,21 @@ struct labelling {
  * An object of strings, which the caller must json_decref.  NULL: a rule drops its samples. */
 json_t *labels__of(const struct profile *profile, uint32_t process, const char *thread,
 		   const struct labelling *labelling);
+
+/* A window with its labels, without the samples that rules drop. */
+struct labelled {
+	struct labelled_window window;
+	uint64_t dropped; /* samples, by rules */
+	/* If rules drop some samples: the others, and their ledgers. */
+	struct profile profile;
+	struct ledger ledgers[EVENTS_MAX];
+	uint32_t *numbers;
+	json_t **labels, **thread_labels;
+	size_t process_count, thread_count;
+};
+
+/* WINDOW as sinks take it.  WINDOW must outlive it.  Free with labelled__free. */
+struct labelled *labelled__new(const struct window *window, const struct labelling *labelling);
+void labelled__free(struct labelled *labelled);
 
 #endif

@@ -10,8 +10,16 @@
 #include "agent/metrics.h"
 #include "base/now.h"
 #include "base/xalloc.h"
+#include "push/outcomes.h"
+#include "watch/watch.h"
 
 #define PREFIX "pybpfprof_"
+
+/* The events and their ledgers since the start. */
+struct events {
+	const struct profile *profile;
+	struct ledger ledgers[EVENTS_MAX];
+};
 
 static void head(FILE *file, const char *name, const char *type, const char *help)
 {
@@ -31,33 +39,36 @@ static void write_count(FILE *file, const char *name, const char *help, uint64_t
 	fprintf(file, "%s %" PRIu64 "\n", name, value);
 }
 
-/* Writes the number at OFFSET of each event's struct ledger. */
-static void write_each(const struct agent_state *state, FILE *file, const char *name,
-		       const char *help, size_t offset)
+/* Writes the number at OFFSET of each event's struct ledger; or with OUTCOME the array there, which
+ * has a number for each of COUNT outcomes, by their names. */
+static void write_each(FILE *file, const char *name, const char *help, const struct events *events,
+		       size_t offset, const char *(*outcome)(unsigned int outcome), int count)
 {
 	head(file, name, "counter", help);
-	for (uint32_t i = 0; i < state->profile->event_count; i++)
-		fprintf(file, "%s{event=\"%s\"} %" PRIu64 "\n", name,
-			state->profile->events[i].name,
-			*(const uint64_t *)((const char *)&state->ledgers[i] + offset));
+	for (uint32_t i = 0; i < events->profile->event_count; i++) {
+		const uint64_t *numbers =
+			(const uint64_t *)((const char *)&events->ledgers[i] + offset);
+
+		for (int j = 0; j < count; j++) {
+			fprintf(file, "%s{event=\"%s\"", name, events->profile->events[i].name);
+			if (outcome)
+				fprintf(file, ",outcome=\"%s\"", outcome(j));
+			fprintf(file, "} %" PRIu64 "\n", numbers[j]);
+		}
+	}
 }
 
-static void write_outcomes(const struct agent_state *state, FILE *file)
+static void write_events(const struct events *events, FILE *file)
 {
-	const struct ledger *ledger = state->ledgers;
+	const struct ledger *ledger = events->ledgers;
 
-	head(file, PREFIX "samples_total", "counter", "Samples by event and outcome.");
-	for (uint32_t i = 0; i < state->profile->event_count; i++)
-		for (int outcome = 0; outcome < OUTCOME_COUNT; outcome++)
-			fprintf(file,
-				PREFIX "samples_total{event=\"%s\",outcome=\"%s\"} %" PRIu64 "\n",
-				state->profile->events[i].name, outcome__name(outcome),
-				state->ledgers[i].outcomes[outcome]);
-	write_each(state, file, PREFIX "events_total",
-		   "Perf events that interrupted a target: samples plus lost events.",
-		   offsetof(struct ledger, events));
-	write_each(state, file, PREFIX "samples_lost_total",
-		   "Events that were not counted under a stack.", offsetof(struct ledger, lost));
+	write_each(file, PREFIX "samples_total", "Samples by event and outcome.", events,
+		   offsetof(struct ledger, outcomes), outcome__name, OUTCOME_COUNT);
+	write_each(file, PREFIX "events_total",
+		   "Perf events that interrupted a target: samples plus lost events.", events,
+		   offsetof(struct ledger, events), NULL, 1);
+	write_each(file, PREFIX "samples_lost_total", "Events that were not counted under a stack.",
+		   events, offsetof(struct ledger, lost), NULL, 1);
 	write_count(file, PREFIX "unknown_process_samples_total",
 		    "Samples of processes that exited or exec'd before they were identified; not "
 		    "counted as events.",
@@ -65,26 +76,16 @@ static void write_outcomes(const struct agent_state *state, FILE *file)
 	write_count(file, PREFIX "ring_full_total",
 		    "Stacks sent again because the ring buffer was full; no sample is lost.",
 		    ledger->ring_full);
-}
-
-/* All 0 without native frames. */
-static void write_native(const struct agent_state *state, FILE *file)
-{
-	head(file, PREFIX "native_samples_total", "counter",
-	     "Samples by event and outcome of their native part, with --native.");
-	for (uint32_t i = 0; i < state->profile->event_count; i++)
-		for (int outcome = 0; outcome < NATIVE_OUTCOME_COUNT; outcome++)
-			fprintf(file,
-				PREFIX "native_samples_total{event=\"%s\",outcome=\"%s\"} %" PRIu64
-				       "\n",
-				state->profile->events[i].name, native_outcome__name(outcome),
-				state->ledgers[i].native[outcome]);
-	write_each(state, file, PREFIX "native_resumptions_total",
-		   "Times that a broken native part went on at the next Python frame.",
-		   offsetof(struct ledger, resumptions));
+	/* All 0 without native frames. */
+	write_each(file, PREFIX "native_samples_total",
+		   "Samples by event and outcome of their native part, with --native.", events,
+		   offsetof(struct ledger, native), native_outcome__name, NATIVE_OUTCOME_COUNT);
+	write_each(file, PREFIX "native_resumptions_total",
+		   "Times that a broken native part went on at the next Python frame.", events,
+		   offsetof(struct ledger, resumptions), NULL, 1);
 	write_number(file, PREFIX "unwind_table_bytes", "gauge",
 		     "Size of the unwind tables of native frames; --unwind-memory limits it.",
-		     state->ledgers->unwind_bytes);
+		     ledger->unwind_bytes);
 }
 
 static void write_processes(const struct ledger *ledger, FILE *file)
@@ -120,17 +121,15 @@ static int compare_targets(const void *left, const void *right)
 }
 
 /* Versions need no escaping: python_image.c lets them have only digits, dots and letters. */
-static void write_targets(const struct agent_state *state, FILE *file)
+static void write_targets(const struct agent *agent, FILE *file)
 {
-	struct target_process **sorted = xcalloc(state->target_count + 1, sizeof(*sorted));
-	size_t next;
+	struct target_process **sorted;
+	size_t count = watch__targets(recording__watch(agent->recording), &sorted), next;
 
 	head(file, PREFIX "targets", "gauge", "Processes by Python version and state.");
-	memcpy(sorted, state->targets, state->target_count * sizeof(*sorted));
-	qsort(sorted, state->target_count, sizeof(sorted[0]), compare_targets);
-	for (size_t first = 0; first < state->target_count; first = next) {
-		for (next = first;
-		     next < state->target_count && !compare_targets(&sorted[first], &sorted[next]);)
+	qsort(sorted, count, sizeof(sorted[0]), compare_targets);
+	for (size_t first = 0; first < count; first = next) {
+		for (next = first; next < count && !compare_targets(&sorted[first], &sorted[next]);)
 			next++;
 		fprintf(file, PREFIX "targets{python_version=\"%s\",state=\"%s\"} %zu\n",
 			sorted[first]->runtime.version, metrics__state_of(sorted[first]),
@@ -152,9 +151,6 @@ static void write_sinks(const struct sinks *sinks, FILE *file)
 			       "sink_windows_total{sink=\"%s\",result=\"lost\"} %" PRIu64 "\n",
 			name, sink->taken, name, sink->lost);
 	}
-	for (size_t i = 0; i < sinks->count; i++)
-		if (sinks->sinks[i].operations->measure)
-			sinks->sinks[i].operations->measure(sinks->sinks[i].context, file);
 }
 
 static size_t open_files(void)
@@ -184,9 +180,9 @@ uint64_t metrics__resident_bytes(void)
 	return (uint64_t)resident * sysconf(_SC_PAGESIZE);
 }
 
-static void write_budget(const struct agent_state *state, FILE *file)
+static void write_budget(const struct agent *agent, FILE *file)
 {
-	const struct budget *budget = state->budget;
+	const struct budget *budget = &agent->budget;
 
 	head(file, PREFIX "rate_lowered_total", "counter",
 	     "Times that a rate was halved to keep a limit: the rate of all services, or of those "
@@ -208,55 +204,60 @@ static void write_budget(const struct agent_state *state, FILE *file)
 		     budget->unkept);
 }
 
-static void write_rates(const struct agent_state *state, FILE *file)
+static void write_rates(const struct agent *agent, FILE *file)
 {
-	const size_t *services = state->budget->services;
+	const size_t *services = agent->budget.services;
+	double rate_hz = recording__profile(agent->recording)->rate_hz;
 
 	write_number(file, PREFIX "rate_hertz", "gauge",
 		     "Current samples per second of busy CPU; some services may have a lower rate.",
-		     state->rate_hz);
+		     rate_hz);
 	write_number(file, PREFIX "rate_configured_hertz", "gauge",
-		     "Configured samples per second of busy CPU.", state->wanted_rate_hz);
+		     "Configured samples per second of busy CPU.", agent->options->plan.rate_hz);
 	head(file, PREFIX "services", "gauge", "Services in the last window by rate.");
 	for (int shift = 0; shift < RATE_SHIFTS; shift++)
 		if (services[shift] || !shift)
 			fprintf(file, PREFIX "services{rate_hertz=\"%g\"} %zu\n",
-				ldexp(state->rate_hz, -shift), services[shift]);
+				ldexp(rate_hz, -shift), services[shift]);
 }
 
 /* Metrics of this process, under the names that all exporters use if there is one. */
-static void write_process(const struct agent_state *state, FILE *file)
+static void write_process(const struct agent *agent, FILE *file)
 {
 	write_number(file, "process_cpu_seconds_total", "counter",
 		     "CPU time of the agent, without the time that sampling takes in its targets.",
 		     clock_ns(CLOCK_PROCESS_CPUTIME_ID) / 1e9);
 	write_number(file, PREFIX "http_cpu_seconds_total", "counter",
-		     "CPU time of the agent that HTTP requests took.", state->http_cpu_s);
+		     "CPU time of the agent that HTTP requests took.", agent->http_cpu_ns / 1e9);
 	write_number(file, "process_resident_memory_bytes", "gauge",
 		     "Resident memory of the agent.", metrics__resident_bytes());
 	write_number(file, "process_open_fds", "gauge", "Open files of the agent.", open_files());
 	write_number(file, "process_start_time_seconds", "gauge", "Start time of the agent.",
-		     state->start_unix_ns / 1e9);
+		     agent->start_unix_ns / 1e9);
 }
 
-void metrics__write(const struct agent_state *state, FILE *file)
+void metrics__write(const struct agent *agent, FILE *file)
 {
+	struct events events = { .profile = recording__profile(agent->recording) };
+
+	recording__account(agent->recording, events.ledgers);
 	head(file, PREFIX "build_info", "gauge", "1, by version.");
 	fputs(PREFIX "build_info{version=\"" PYBPFPROF_VERSION "\"} 1\n", file);
-	write_outcomes(state, file);
-	write_native(state, file);
-	write_processes(state->ledgers, file);
-	write_targets(state, file);
-	write_rates(state, file);
-	write_budget(state, file);
-	write_count(file, PREFIX "windows_total", "Finished windows.", state->windows);
+	write_events(&events, file);
+	write_processes(events.ledgers, file);
+	write_targets(agent, file);
+	write_rates(agent, file);
+	write_budget(agent, file);
+	write_count(file, PREFIX "windows_total", "Finished windows.", agent->window_count);
 	write_count(file, PREFIX "relabel_dropped_samples_total",
 		    "Samples of finished windows that relabeling rules dropped.",
-		    state->dropped_samples);
+		    agent->dropped_samples);
 	write_number(file, PREFIX "windows_ahead_seconds", "gauge",
 		     "Seconds that window times are ahead of the clock, after it was set back.",
-		     state->ahead_s);
-	write_sinks(state->sinks, file);
-	pods__measure(state->pods, file);
-	write_process(state, file);
+		     recording__ahead_ns(agent->recording) / 1e9);
+	write_sinks(&agent->sinks, file);
+	if (agent->push)
+		push_state__write_metrics(agent->push, &agent->options->pushed, file);
+	pods__measure(agent->pods, file);
+	write_process(agent, file);
 }

@@ -198,38 +198,14 @@ static bool close_push(void *context)
 	return all;
 }
 
-static void measure(const void *context, FILE *file)
-{
-	const struct push *push = context;
-
-	push_state__write_metrics(push->state, push->destinations, file);
-}
-
-static double cpu_seconds(const void *context)
-{
-	const struct push *push = context;
-
-	return push->state->cpu_ns / 1e9;
-}
-
-static uint64_t bytes(const void *context)
-{
-	const struct push *push = context;
-
-	return push->state->bytes;
-}
-
 static const struct sink_operations operations = {
 	.name = "push",
 	.take = take,
 	.close = close_push,
-	.measure = measure,
-	.cpu_seconds = cpu_seconds,
-	.bytes = bytes,
 };
 
 char *push_sink__add(struct sinks *sinks, const struct push_destinations *destinations,
-		     const char *folder)
+		     const char *folder, const struct push_state **state)
 {
 	struct push *push = xcalloc(1, sizeof(*push));
 	char *wrong;
@@ -251,5 +227,6 @@ char *push_sink__add(struct sinks *sinks, const struct push_destinations *destin
 		return wrong;
 	}
 	sinks__add(sinks, &operations, push);
+	*state = push->state;
 	return NULL;
 }

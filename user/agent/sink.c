@@ -39,26 +39,6 @@ void sinks__take(struct sinks *sinks, const struct labelled_window *window)
 	}
 }
 
-double sinks__cpu_seconds(const struct sinks *sinks)
-{
-	double seconds = 0;
-
-	for (size_t i = 0; i < sinks->count; i++)
-		if (sinks->sinks[i].operations->cpu_seconds)
-			seconds += sinks->sinks[i].operations->cpu_seconds(sinks->sinks[i].context);
-	return seconds;
-}
-
-uint64_t sinks__bytes(const struct sinks *sinks)
-{
-	uint64_t bytes = 0;
-
-	for (size_t i = 0; i < sinks->count; i++)
-		if (sinks->sinks[i].operations->bytes)
-			bytes += sinks->sinks[i].operations->bytes(sinks->sinks[i].context);
-	return bytes;
-}
-
 static void sum_up(const struct sink *sink)
 {
 	if (sink->lost)

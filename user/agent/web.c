@@ -6,19 +6,16 @@
 #include <string.h>
 #include <unistd.h>
 
-#include <utlist.h>
-
-#include "agent/allowance.h"
 #include "agent/collector.h"
-#include "agent/labelling.h"
+#include "agent/labels.h"
 #include "agent/metrics.h"
 #include "agent/web.h"
+#include "base/embed.h"
 #include "base/log.h"
 #include "base/quantity.h"
 #include "base/now.h"
 #include "base/xalloc.h"
 #include "http/http_server.h"
-#include "http/status_page.h"
 #include "naming/process_symbols.h"
 #include "output/output.h"
 #include "watch/watch.h"
@@ -48,33 +45,35 @@
 #define BUDGET_DEFAULT	0.01
 #define SHARE_MIN	0.01
 
-/* The longest time for which pages are refused. */
+/* CPU time above the share is paid off by waiting, for at most PATIENCE_NS.  The unused share of
+ * the last UNUSED_NS is available at once. */
 #define PATIENCE_NS (60 * NS_PER_S)
+#define UNUSED_NS   (10 * NS_PER_S)
 
 /* The time between two turns of serving, while the share is used up: short enough for a probe. */
 #define REST_NS (NS_PER_S / 5)
 
-/* The time for which a page is cached, and the number of pages. */
-#define FRESH_NS  NS_PER_S
-#define PAGES_MAX 8
+/* The time for which a page is cached. */
+#define FRESH_NS NS_PER_S
+
+#define PAGES_MAX 9
+
+EMBED(status_html, "http/status/status.html");
+EMBED(status_css, "http/status/status.css");
+EMBED(status_js, "http/status/status.js");
 
 /* A client that waits for a profile. */
 struct scrape {
 	struct web *web;
-	struct http_request *request;
+	struct http_request *request; /* NULL: this place is free */
 	struct collector *collector;
 	int64_t end_ns;
-	struct scrape *prev, *next;
 };
 
-/* Returns the page for SERVICE, or for all services if it is NULL; NULL: it cannot be written. */
-typedef struct http_page *make_page(struct web *web, const char *service);
-
-/* A page in the cache: MAKE makes it for SERVICE. */
-struct made_page {
-	make_page *make; /* NULL: this place is free */
+/* The last answer of a page. */
+struct answer {
+	struct MHD_Response *page; /* NULL: there is none */
 	char *service;
-	struct http_page *page;
 	int64_t made_ns;
 };
 
@@ -83,12 +82,10 @@ struct web {
 	struct http_server *server;
 	struct collector *recent[2]; /* the older one first, NULL at first */
 	int64_t recent_unix_ns;	     /* when the newer one begins */
-	struct scrape *scrapes;
-	size_t scrape_count;
-	struct made_page pages[PAGES_MAX];
-	struct allowance allowance; /* of CPU time, for all of HTTP */
-	int64_t cpu_ns;		    /* CPU time that HTTP used */
-	int64_t charged_ns;	    /* this thread's CPU time when it was charged last */
+	struct scrape scrapes[SCRAPES_MAX];
+	struct answer answers[PAGES_MAX]; /* by page */
+	int64_t paid_ns;		  /* when the CPU time that HTTP used is paid off */
+	int64_t charged_ns;		  /* this thread's CPU time when it was charged last */
 };
 
 static void begin_charging(struct web *web)
@@ -101,98 +98,37 @@ static void charge(struct web *web)
 {
 	double budget = web->agent->options->cpu_budget ?: BUDGET_DEFAULT;
 	double share = fmax(SHARE_MIN, SHARE_OF_BUDGET * budget * sysconf(_SC_NPROCESSORS_ONLN));
-	int64_t cost_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID) - web->charged_ns;
+	int64_t cost_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID) - web->charged_ns, now = now_ns();
 
-	allowance__charge(&web->allowance, cost_ns, share);
-	web->cpu_ns += cost_ns;
+	web->paid_ns = fmax(web->paid_ns, now - UNUSED_NS) + cost_ns / share;
+	web->paid_ns = fmin(web->paid_ns, now + PATIENCE_NS);
+	web->agent->http_cpu_ns += cost_ns;
 	web->charged_ns += cost_ns;
+}
+
+/* The nanoseconds until HTTP may use more CPU time. */
+static int64_t wait_ns_of(const struct web *web)
+{
+	int64_t wait_ns = web->paid_ns - now_ns();
+
+	return wait_ns > 0 ? wait_ns : 0;
 }
 
 /* If HTTP has used its CPU time up, refuses REQUEST and returns true. */
 static bool put_off(const struct web *web, struct http_request *request)
 {
-	int64_t wait_ns = allowance__wait_ns(&web->allowance);
+	int64_t wait_ns = wait_ns_of(web);
 
 	if (wait_ns)
 		http_request__put_off(request, wait_ns, "the CPU budget for HTTP is used up");
 	return wait_ns;
 }
 
-static void forget_page(struct made_page *made)
+static void forget(struct answer *answer)
 {
-	http_page__free(made->page);
-	free(made->service);
-	*made = (struct made_page){ 0 };
-}
-
-static bool is_same(const char *one, const char *other)
-{
-	return one && other ? strcmp(one, other) == 0 : one == other;
-}
-
-/* Returns the place of that page in the cache.  A new page takes the place of the oldest one. */
-static struct made_page *find_page(struct web *web, make_page *make, const char *service)
-{
-	struct made_page *oldest = &web->pages[0];
-
-	for (size_t i = 0; i < PAGES_MAX; i++) {
-		struct made_page *made = &web->pages[i];
-
-		if (made->make == make && is_same(made->service, service))
-			return made;
-		if (made->made_ns < oldest->made_ns)
-			oldest = made;
-	}
-	forget_page(oldest);
-	oldest->make = make;
-	oldest->service = service ? xstrdup(service) : NULL;
-	return oldest;
-}
-
-static bool is_fresh(const struct made_page *made)
-{
-	return made->page && now_ns() - made->made_ns < FRESH_NS;
-}
-
-/* Answers with MADE, and makes it anew if it is too old. */
-static void show_page(struct web *web, struct made_page *made, struct http_request *request)
-{
-	if (!is_fresh(made)) {
-		http_page__free(made->page);
-		made->page = made->make(web, made->service);
-		made->made_ns = now_ns();
-		/* At once: more clients may be served before web__serve() returns. */
-		charge(web);
-	}
-	if (made->page)
-		http_request__show(request, made->page);
-	else
-		http_request__say(request, HTTP_ERROR, "cannot write the profile");
-}
-
-static void answer_health(void *context, struct http_request *request)
-{
-	(void)context;
-	http_request__say(request, HTTP_OK, "ok");
-}
-
-/* HTTP is served only by the recording's loop, which begins after sampling has started. */
-static void answer_readiness(void *context, struct http_request *request)
-{
-	const struct web *web = context;
-
-	for (size_t i = 0; i < web->agent->sinks.count; i++) {
-		const struct sink *sink = &web->agent->sinks.sinks[i];
-		char *text;
-
-		if (!sink->failing)
-			continue;
-		text = xasprintf("%s does not accept windows", sink->operations->name);
-		http_request__say(request, HTTP_NOT_AVAILABLE, text);
-		free(text);
-		return;
-	}
-	http_request__say(request, HTTP_OK, "ok");
+	http_page__free(answer->page);
+	free(answer->service);
+	*answer = (struct answer){ 0 };
 }
 
 /* Adds the samples since the last cut to COLLECTOR. */
@@ -204,56 +140,22 @@ static void add_current(struct web *web, struct collector *collector)
 
 	recording__look(web->agent->recording, &window);
 	labelled = labelled__new(&window, &labelling);
-	collector__add(collector, labelled__window(labelled));
+	collector__add(collector, &labelled->window);
 	labelled__free(labelled);
 }
 
-/* The caller frees *TARGETS, which the state refers to. */
-static struct agent_state state_of(const struct web *web, struct target_process ***targets)
+static char *write_metrics(struct web *web, const char *service, size_t *size)
 {
-	const struct agent *agent = web->agent;
-	struct agent_state state = {
-		.profile = recording__profile(agent->recording),
-		.rate_hz = recording__profile(agent->recording)->rate_hz,
-		.wanted_rate_hz = agent->options->plan.rate_hz,
-		.start_unix_ns = agent->start_unix_ns,
-		.windows = agent->window_count,
-		.dropped_samples = agent->dropped_samples,
-		.pods = agent->pods,
-		.ahead_s = (double)recording__ahead_ns(agent->recording) / NS_PER_S,
-		.http_cpu_s = web__cpu_seconds(web),
-		.sinks = &agent->sinks,
-		.budget = &agent->budget,
-	};
-
-	recording__account(agent->recording, state.ledgers);
-	state.target_count = watch__targets(recording__watch(agent->recording), targets);
-	state.targets = *targets;
-	return state;
-}
-
-static struct http_page *make_metrics(struct web *web, const char *service)
-{
-	struct target_process **targets;
-	struct agent_state state;
 	struct window window;
 	char *text;
-	size_t size;
-	FILE *file = xopen_memstream(&text, &size);
+	FILE *file = xopen_memstream(&text, size);
 
 	(void)service;
 	/* Includes the counts since the last cut. */
 	recording__look(web->agent->recording, &window);
-	state = state_of(web, &targets);
-	metrics__write(&state, file);
+	metrics__write(web->agent, file);
 	fclose(file);
-	free(targets);
-	return http_page__new("text/plain; version=0.0.4; charset=utf-8", text, size);
-}
-
-static void answer_metrics(void *context, struct http_request *request)
-{
-	show_page(context, find_page(context, make_metrics, NULL), request);
+	return text;
 }
 
 static json_t *target_json(const struct agent *agent, const struct target_process *target)
@@ -276,31 +178,31 @@ static json_t *target_json(const struct agent *agent, const struct target_proces
 	return json;
 }
 
-static struct http_page *make_status(struct web *web, const char *service)
+static char *write_status(struct web *web, const char *service, size_t *size)
 {
+	const struct agent *agent = web->agent;
 	struct target_process **list;
-	struct agent_state state = state_of(web, &list);
+	size_t count = watch__targets(recording__watch(agent->recording), &list);
+	struct ledger ledgers[EVENTS_MAX];
 	json_t *targets = json_array(), *json;
 	char *text;
 
 	(void)service;
-	for (size_t i = 0; i < state.target_count && i < TARGETS_SHOWN_MAX; i++)
-		json_array_append_new(targets, target_json(web->agent, list[i]));
+	recording__account(agent->recording, ledgers);
+	for (size_t i = 0; i < count && i < TARGETS_SHOWN_MAX; i++)
+		json_array_append_new(targets, target_json(agent, list[i]));
 	json = json_pack("{s:s, s:s, s:f, s:I, s:I, s:I, s:o}", "version", PYBPFPROF_VERSION,
-			 "node", web->agent->options->node, "rate_hz", state.rate_hz, "events",
-			 (json_int_t)state.ledgers->events, "samples",
-			 (json_int_t)ledger__samples(state.ledgers), "target_count",
-			 (json_int_t)state.target_count, "targets", targets);
+			 "node", agent->options->node, "rate_hz",
+			 recording__profile(agent->recording)->rate_hz, "events",
+			 (json_int_t)ledgers->events, "samples",
+			 (json_int_t)ledger__samples(ledgers), "target_count", (json_int_t)count,
+			 "targets", targets);
+	/* The name of the node may not be valid UTF-8. */
 	text = json ? json_dumps(json, JSON_COMPACT) : NULL;
+	*size = text ? strlen(text) : 0;
 	json_decref(json);
 	free(list);
-	/* The name of the node may not be valid UTF-8. */
-	return text ? http_page__new("application/json", text, strlen(text)) : NULL;
-}
-
-static void answer_status(void *context, struct http_request *request)
-{
-	show_page(context, find_page(context, make_status, NULL), request);
+	return text;
 }
 
 static char *title_of(const struct agent *agent, const struct profile *profile, const char *service)
@@ -332,11 +234,10 @@ static char *write_profile(struct web *web, struct collector *collector,
 	return NULL;
 }
 
-static struct http_page *make_flame_graph(struct web *web, const char *service)
+static char *write_flame_graph(struct web *web, const char *service, size_t *size)
 {
-	struct collector *sum = collector__new(service);
+	struct collector *sum = collector__new(*service ? service : NULL);
 	char *text;
-	size_t size;
 
 	for (int i = 0; i < 2; i++) {
 		struct labelled_window window;
@@ -347,36 +248,25 @@ static struct http_page *make_flame_graph(struct web *web, const char *service)
 		collector__add(sum, &window);
 	}
 	add_current(web, sum);
-	text = write_profile(web, sum, &output_html, &size);
+	text = write_profile(web, sum, &output_html, size);
 	collector__free(sum);
-	return text ? http_page__new("text/html; charset=utf-8", text, size) : NULL;
+	return text;
 }
 
-/* NULL for all services, also if the parameter is empty. */
+/* "" for all services. */
 static const char *service_of(const struct http_request *request)
 {
 	const char *service = http_request__parameter(request, "service");
 
-	return service && *service ? service : NULL;
-}
-
-static void answer_flame_graph(void *context, struct http_request *request)
-{
-	struct web *web = context;
-	struct made_page *made = find_page(web, make_flame_graph, service_of(request));
-
-	if (is_fresh(made) || !put_off(web, request))
-		show_page(web, made, request);
+	return service ? service : "";
 }
 
 static void end_scrape(void *context)
 {
 	struct scrape *scrape = context;
 
-	DL_DELETE(scrape->web->scrapes, scrape);
-	scrape->web->scrape_count--;
 	collector__free(scrape->collector);
-	free(scrape);
+	*scrape = (struct scrape){ 0 };
 }
 
 /* The seconds that REQUEST asks for; 0: not a number, or not in the allowed range. */
@@ -392,34 +282,30 @@ static double seconds_of(const struct http_request *request)
 	return *end || !(seconds > 0 && seconds <= PROFILE_S_MAX) ? 0 : seconds;
 }
 
-/* Makes room for a profile that ends at END_NS: the one that ends last gives way if it ends later.
- * Returns false if there is none, with the time until a profile ends in *WAIT_NS. */
-static bool make_room(struct web *web, int64_t end_ns, int64_t *wait_ns)
+/* A place for a profile that ends at END_NS: the one that ends last gives way if it ends later.
+ * NULL: there is none. */
+static struct scrape *find_place(struct web *web, int64_t end_ns)
 {
-	struct scrape *first = web->scrapes, *last = web->scrapes, *scrape;
-	int64_t now = now_ns();
+	struct scrape *last = web->scrapes;
 
-	if (web->scrape_count < SCRAPES_MAX)
-		return true;
-	for (scrape = web->scrapes; scrape; scrape = scrape->next) {
-		if (scrape->end_ns < first->end_ns)
-			first = scrape;
+	for (struct scrape *scrape = web->scrapes; scrape < web->scrapes + SCRAPES_MAX; scrape++) {
+		if (!scrape->request)
+			return scrape;
 		if (scrape->end_ns > last->end_ns)
 			last = scrape;
 	}
-	*wait_ns = first->end_ns > now ? first->end_ns - now : 0;
 	if (last->end_ns <= end_ns)
-		return false;
-	http_request__put_off(last->request, *wait_ns, "others want a profile sooner");
+		return NULL;
+	http_request__put_off(last->request, NS_PER_S, "others want a profile sooner");
 	end_scrape(last);
-	return true;
+	return last;
 }
 
-static void answer_profile(void *context, struct http_request *request)
+static void answer_profile(struct web *web, struct http_request *request)
 {
-	struct web *web = context;
 	double seconds = seconds_of(request);
-	int64_t end_ns = now_ns() + (int64_t)(seconds * NS_PER_S), wait_ns;
+	const char *service = service_of(request);
+	int64_t end_ns = now_ns() + (int64_t)(seconds * NS_PER_S);
 	struct scrape *scrape;
 	struct window window;
 
@@ -429,34 +315,119 @@ static void answer_profile(void *context, struct http_request *request)
 	}
 	if (put_off(web, request))
 		return;
-	if (!make_room(web, end_ns, &wait_ns)) {
-		http_request__put_off(request, wait_ns, "too many profiles at a time");
+	scrape = find_place(web, end_ns);
+	if (!scrape) {
+		http_request__put_off(request, NS_PER_S, "too many profiles at a time");
 		return;
 	}
-	scrape = xcalloc(1, sizeof(*scrape));
 	scrape->web = web;
 	scrape->request = request;
-	scrape->collector = collector__new(service_of(request));
+	scrape->collector = collector__new(*service ? service : NULL);
 	recording__look(web->agent->recording, &window);
 	collector__begin(scrape->collector, &window);
 	scrape->end_ns = end_ns;
-	DL_APPEND(web->scrapes, scrape);
-	web->scrape_count++;
 	http_request__wait(request, end_scrape, scrape);
 }
 
-static const struct http_route routes[] = {
-	{ "/", status_page__html },
-	{ "/status.css", status_page__css },
-	{ "/status.js", status_page__js },
-	{ "/status", answer_status },
-	{ "/flamegraph", answer_flame_graph },
-	{ "/healthz", answer_health },
-	{ "/readyz", answer_readiness },
-	{ "/metrics", answer_metrics },
-	{ "/debug/pprof/profile", answer_profile },
-	{ 0 },
+static void answer_health(struct web *web, struct http_request *request)
+{
+	(void)web;
+	http_request__say(request, HTTP_OK, "ok");
+}
+
+/* HTTP is served only by the recording's loop, which begins after sampling has started. */
+static void answer_readiness(struct web *web, struct http_request *request)
+{
+	for (size_t i = 0; i < web->agent->sinks.count; i++) {
+		const struct sink *sink = &web->agent->sinks.sinks[i];
+		char *text;
+
+		if (!sink->failing)
+			continue;
+		text = xasprintf("%s does not accept windows", sink->operations->name);
+		http_request__say(request, HTTP_NOT_AVAILABLE, text);
+		free(text);
+		return;
+	}
+	http_request__say(request, HTTP_OK, "ok");
+}
+
+static const struct page {
+	const char *path;
+	/* Answers by itself; or NULL, and the page has TYPE and is cached: */
+	void (*answer)(struct web *web, struct http_request *request);
+	const char *type;
+	struct embedded file;
+	/* Returns *SIZE bytes, allocated; NULL: they cannot be written. */
+	char *(*write)(struct web *web, const char *service, size_t *size);
+	bool is_costly; /* and it depends on ?service */
+} pages[] = {
+	{ "/", .type = "text/html; charset=utf-8",
+	  .file = { status_html_text, &status_html_size } },
+	{ "/status.css", .type = "text/css; charset=utf-8",
+	  .file = { status_css_text, &status_css_size } },
+	{ "/status.js", .type = "text/javascript; charset=utf-8",
+	  .file = { status_js_text, &status_js_size } },
+	{ "/status", .type = "application/json", .write = write_status },
+	{ "/flamegraph", .type = "text/html; charset=utf-8", .write = write_flame_graph,
+	  .is_costly = true },
+	{ "/metrics", .type = "text/plain; version=0.0.4; charset=utf-8", .write = write_metrics },
+	{ "/healthz", .answer = answer_health },
+	{ "/readyz", .answer = answer_readiness },
+	{ "/debug/pprof/profile", .answer = answer_profile },
 };
+_Static_assert(sizeof(pages) / sizeof(pages[0]) == PAGES_MAX, "each page has an answer");
+
+static char *write_page(struct web *web, const struct page *page, const char *service, size_t *size)
+{
+	if (page->write)
+		return page->write(web, service, size);
+	*size = *page->file.size;
+	return memcpy(xmalloc(*size), page->file.text, *size);
+}
+
+/* Answers with a cached page, and makes it anew if it is too old. */
+static void show_page(struct web *web, const struct page *page, struct http_request *request)
+{
+	const char *service = page->is_costly ? service_of(request) : "";
+	struct answer *last = &web->answers[page - pages];
+	size_t size;
+	char *text;
+
+	if (!last->page || now_ns() - last->made_ns >= FRESH_NS ||
+	    strcmp(last->service, service) != 0) {
+		if (page->is_costly && put_off(web, request))
+			return;
+		forget(last);
+		text = write_page(web, page, service, &size);
+		*last = (struct answer){ .page = text ? http_page__new(page->type, text, size)
+						      : NULL,
+					 .service = xstrdup(service),
+					 .made_ns = now_ns() };
+		/* At once: more clients may be served before web__serve() returns. */
+		charge(web);
+	}
+	if (last->page)
+		http_request__show(request, last->page);
+	else
+		http_request__say(request, HTTP_ERROR, "cannot write the profile");
+}
+
+static bool answer(void *context, struct http_request *request, const char *path)
+{
+	struct web *web = context;
+
+	for (const struct page *page = pages; page < pages + PAGES_MAX; page++) {
+		if (strcmp(page->path, path) != 0)
+			continue;
+		if (page->answer)
+			page->answer(web, request);
+		else
+			show_page(web, page, request);
+		return true;
+	}
+	return false;
+}
 
 static void say_where(const struct web *web)
 {
@@ -481,8 +452,7 @@ char *web__open(struct agent *agent, struct web **result)
 		return NULL;
 	web = xcalloc(1, sizeof(*web));
 	web->agent = agent;
-	web->allowance.patience_ns = PATIENCE_NS;
-	wrong = http_server__open(options->address, routes, web, &web->server);
+	wrong = http_server__open(options->address, answer, web, &web->server);
 	if (wrong) {
 		web__close(web);
 		if (!options->listens_by_default)
@@ -501,10 +471,12 @@ void web__close(struct web *web)
 	if (!web)
 		return;
 	/* http_server__close requires that each of them was answered. */
-	while (web->scrapes) {
-		http_request__say(web->scrapes->request, HTTP_NOT_AVAILABLE,
+	for (int i = 0; i < SCRAPES_MAX; i++) {
+		if (!web->scrapes[i].request)
+			continue;
+		http_request__say(web->scrapes[i].request, HTTP_NOT_AVAILABLE,
 				  "the agent is stopping");
-		end_scrape(web->scrapes);
+		end_scrape(&web->scrapes[i]);
 	}
 	http_server__close(web->server);
 	web__forget(web);
@@ -513,8 +485,6 @@ void web__close(struct web *web)
 
 void web__take(struct web *web, const struct labelled_window *window)
 {
-	struct scrape *scrape;
-
 	if (!web)
 		return;
 	if (!web->recent[1] || window->start_unix_ns - web->recent_unix_ns >= RECENT_NS) {
@@ -525,8 +495,9 @@ void web__take(struct web *web, const struct labelled_window *window)
 	}
 	collector__add(web->recent[1], window);
 	begin_charging(web);
-	for (scrape = web->scrapes; scrape; scrape = scrape->next)
-		collector__add(scrape->collector, window);
+	for (int i = 0; i < SCRAPES_MAX; i++)
+		if (web->scrapes[i].request)
+			collector__add(web->scrapes[i].collector, window);
 	charge(web);
 }
 
@@ -538,18 +509,13 @@ void web__forget(struct web *web)
 		collector__free(web->recent[i]);
 		web->recent[i] = NULL;
 	}
-	for (size_t i = 0; i < PAGES_MAX; i++)
-		forget_page(&web->pages[i]);
+	for (int i = 0; i < PAGES_MAX; i++)
+		forget(&web->answers[i]);
 }
 
 int web__fd(const struct web *web)
 {
 	return web ? http_server__fd(web->server) : -1;
-}
-
-double web__cpu_seconds(const struct web *web)
-{
-	return web ? (double)web->cpu_ns / NS_PER_S : 0;
 }
 
 static void finish(struct scrape *scrape)
@@ -571,21 +537,21 @@ static void finish(struct scrape *scrape)
 int64_t web__serve(struct web *web)
 {
 	int64_t now = now_ns(), wait_ns, rest_ns;
-	struct scrape *scrape, *next;
+	struct scrape *scrape, *end = web->scrapes + SCRAPES_MAX;
 
 	begin_charging(web);
-	DL_FOREACH_SAFE(web->scrapes, scrape, next)
-	if (now >= scrape->end_ns)
-		finish(scrape);
+	for (scrape = web->scrapes; scrape < end; scrape++)
+		if (scrape->request && now >= scrape->end_ns)
+			finish(scrape);
 	wait_ns = http_server__serve(web->server);
 	charge(web);
-	rest_ns = allowance__wait_ns(&web->allowance);
+	rest_ns = wait_ns_of(web);
 	/* While it rests, no client wakes the recording's loop. */
 	web->agent->windows.fd = rest_ns ? -1 : http_server__fd(web->server);
 	if (rest_ns)
 		wait_ns = rest_ns < REST_NS ? rest_ns : REST_NS;
-	for (scrape = web->scrapes; scrape; scrape = scrape->next)
-		if (scrape->end_ns - now < wait_ns)
+	for (scrape = web->scrapes; scrape < end; scrape++)
+		if (scrape->request && scrape->end_ns - now < wait_ns)
 			wait_ns = scrape->end_ns > now ? scrape->end_ns - now : 0;
 	return wait_ns;
 }

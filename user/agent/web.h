@@ -31,9 +31,6 @@ void web__take(struct web *web, const struct labelled_window *window);
 /* Frees the samples of the flame graph and the cached pages, because memory is short. */
 void web__forget(struct web *web);
 
-/* CPU time that HTTP used, in seconds. */
-double web__cpu_seconds(const struct web *web);
-
 /* For the recording's loop: see recording.h. */
 int web__fd(const struct web *web);
 int64_t web__serve(struct web *web);

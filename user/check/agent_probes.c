@@ -93,14 +93,13 @@ static enum verdict try_store(struct check *check)
 
 static enum verdict try_listening(struct check *check)
 {
-	static const struct http_route none[1];
 	const char *address = check->agent->address;
 	struct http_server *server;
 	bool is_local;
 
 	if (!address)
 		return check__say(check, OK, "not listening");
-	check->found = http_server__open(address, none, NULL, &server);
+	check->found = http_server__open(address, NULL, NULL, &server);
 	if (check->found) {
 		if (check->agent->listens_by_default)
 			check->costs = xstrdup("nothing is served over HTTP");

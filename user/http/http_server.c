@@ -40,7 +40,7 @@ struct connection {
 };
 
 struct http_server {
-	const struct http_route *routes;
+	http_answer *answer;
 	void *context;
 	struct MHD_Daemon *daemon;
 	struct connection *connections; /* those that are not shut down */
@@ -52,17 +52,12 @@ struct http_server {
 struct http_request {
 	struct http_server *server;
 	struct MHD_Connection *connection;
-	bool waiting;		/* the answer comes later */
-	struct http_page *page; /* the answer; NULL: there is none yet */
+	bool waiting;		       /* the answer comes later */
+	struct MHD_Response *response; /* NULL: there is none yet */
+	bool is_shared;		       /* the response belongs to a page */
 	unsigned int status;
 	void (*gone)(void *context);
 	void *context;
-};
-
-/* An answer, and the number of requests and caches that use it. */
-struct http_page {
-	struct MHD_Response *response;
-	unsigned int users;
 };
 
 /* libmicrohttpd notices the end of the connection, and closes it. */
@@ -135,39 +130,30 @@ const char *http_request__parameter(const struct http_request *request, const ch
 	return MHD_lookup_connection_value(request->connection, MHD_GET_ARGUMENT_KIND, name);
 }
 
-static void add_header(struct http_page *page, const char *name, const char *value)
+struct MHD_Response *http_page__new(const char *type, char *body, size_t length)
 {
-	MHD_add_response_header(page->response, name, value);
-}
+	struct MHD_Response *response =
+		MHD_create_response_from_buffer(length, body, MHD_RESPMEM_MUST_FREE);
 
-struct http_page *http_page__new(const char *type, char *body, size_t length)
-{
-	struct http_page *page = xcalloc(1, sizeof(*page));
-
-	page->users = 1;
-	page->response = MHD_create_response_from_buffer(length, body, MHD_RESPMEM_MUST_FREE);
-	if (!page->response)
+	if (!response)
 		out_of_memory();
-	add_header(page, MHD_HTTP_HEADER_CONTENT_TYPE, type);
-	add_header(page, MHD_HTTP_HEADER_CACHE_CONTROL, "no-store");
-	add_header(page, "X-Content-Type-Options", "nosniff");
+	MHD_add_response_header(response, MHD_HTTP_HEADER_CONTENT_TYPE, type);
+	MHD_add_response_header(response, MHD_HTTP_HEADER_CACHE_CONTROL, "no-store");
+	MHD_add_response_header(response, "X-Content-Type-Options", "nosniff");
 	/* No other site may show the page in a frame. */
-	add_header(page, "Content-Security-Policy", "frame-ancestors 'self'");
-	return page;
+	MHD_add_response_header(response, "Content-Security-Policy", "frame-ancestors 'self'");
+	return response;
 }
 
-void http_page__free(struct http_page *page)
+void http_page__free(struct MHD_Response *page)
 {
-	if (!page || --page->users)
-		return;
-	MHD_destroy_response(page->response);
-	free(page);
+	MHD_destroy_response(page);
 }
 
 void http_request__reply(struct http_request *request, unsigned int status, const char *type,
 			 char *body, size_t length)
 {
-	request->page = http_page__new(type, body, length);
+	request->response = http_page__new(type, body, length);
 	request->status = status;
 	if (!request->waiting)
 		return;
@@ -188,14 +174,14 @@ void http_request__put_off(struct http_request *request, int64_t wait_ns, const 
 	char *seconds = xasprintf("%lld", (long long)(wait_ns + NS_PER_S - 1) / NS_PER_S);
 
 	http_request__say(request, MHD_HTTP_SERVICE_UNAVAILABLE, text);
-	add_header(request->page, MHD_HTTP_HEADER_RETRY_AFTER, seconds);
+	MHD_add_response_header(request->response, MHD_HTTP_HEADER_RETRY_AFTER, seconds);
 	free(seconds);
 }
 
-void http_request__show(struct http_request *request, struct http_page *page)
+void http_request__show(struct http_request *request, struct MHD_Response *page)
 {
-	page->users++;
-	request->page = page;
+	request->response = page;
+	request->is_shared = true;
 	request->status = MHD_HTTP_OK;
 }
 
@@ -235,13 +221,8 @@ static void dispatch(struct http_request *request, const char *path)
 		http_request__say(request, MHD_HTTP_FORBIDDEN, "name an address, or localhost");
 		return;
 	}
-	for (const struct http_route *route = server->routes; route->path; route++) {
-		if (strcmp(route->path, path) == 0) {
-			route->answer(server->context, request);
-			return;
-		}
-	}
-	http_request__say(request, MHD_HTTP_NOT_FOUND, "there is no such page");
+	if (!server->answer(server->context, request, path))
+		http_request__say(request, MHD_HTTP_NOT_FOUND, "there is no such page");
 }
 
 /* libmicrohttpd calls this once the headers are there, again for the body and its end, and once
@@ -262,15 +243,15 @@ static enum MHD_Result take_request(void *context, struct MHD_Connection *connec
 			return MHD_YES;
 		/* Answered before the body is read. */
 		http_request__say(request, MHD_HTTP_METHOD_NOT_ALLOWED, "GET and HEAD only");
-		add_header(request->page, MHD_HTTP_HEADER_ALLOW, "GET, HEAD");
+		MHD_add_response_header(request->response, MHD_HTTP_HEADER_ALLOW, "GET, HEAD");
 	} else if (*body_length) {
 		return MHD_NO;
-	} else if (!request->page && !request->waiting) {
+	} else if (!request->response && !request->waiting) {
 		dispatch(request, path);
 	}
 	if (request->waiting)
 		return MHD_YES;
-	return MHD_queue_response(connection, request->status, request->page->response);
+	return MHD_queue_response(connection, request->status, request->response);
 }
 
 static void end_request(void *context, struct MHD_Connection *connection, void **state,
@@ -287,7 +268,8 @@ static void end_request(void *context, struct MHD_Connection *connection, void *
 	set_deadline(request, now_ns() + REQUEST_NS);
 	if (request->waiting)
 		request->gone(request->context);
-	http_page__free(request->page);
+	if (!request->is_shared)
+		MHD_destroy_response(request->response);
 	free(request);
 	*state = NULL;
 }
@@ -396,7 +378,7 @@ static bool start_daemon(struct http_server *server, int fd)
 	return server->daemon;
 }
 
-char *http_server__open(const char *address, const struct http_route *routes, void *context,
+char *http_server__open(const char *address, http_answer *answer, void *context,
 			struct http_server **result)
 {
 	struct http_server *server = *result = xcalloc(1, sizeof(*server));
@@ -404,7 +386,7 @@ char *http_server__open(const char *address, const struct http_route *routes, vo
 	char *wrong = parse_address(address, &found);
 	int fd;
 
-	server->routes = routes;
+	server->answer = answer;
 	server->context = context;
 	if (wrong)
 		return wrong;

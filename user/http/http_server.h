@@ -16,18 +16,16 @@
 
 struct http_server;
 struct http_request;
-struct http_page;
+struct MHD_Response;
 
-struct http_route {
-	const char *path; /* NULL ends the table */
-	/* Answers, or calls http_request__wait to answer later. */
-	void (*answer)(void *context, struct http_request *request);
-};
+/* Answers the request for PATH, or calls http_request__wait to answer later.  False: there is no
+ * such page. */
+typedef bool http_answer(void *context, struct http_request *request, const char *path);
 
-/* Listens on ADDRESS: "127.0.0.1:7117", "[::1]:7117", or ":7117" for all addresses.  ROUTES must
- * outlive the server; CONTEXT is passed to them.  Returns NULL, or an error message that the caller
- * frees.  *SERVER is for http_server__close in both cases. */
-char *http_server__open(const char *address, const struct http_route *routes, void *context,
+/* Listens on ADDRESS: "127.0.0.1:7117", "[::1]:7117", or ":7117" for all addresses.  CONTEXT is
+ * passed to ANSWER.  Returns NULL, or an error message that the caller frees.  *SERVER is for
+ * http_server__close in both cases. */
+char *http_server__open(const char *address, http_answer *answer, void *context,
 			struct http_server **server);
 
 /* Sends the last answers and frees SERVER, which may be NULL.  No request may wait any more. */
@@ -61,13 +59,13 @@ void http_request__say(struct http_request *request, unsigned int status, const 
 void http_request__put_off(struct http_request *request, int64_t wait_ns, const char *text);
 
 /* An answer of LENGTH bytes that several requests can share.  The server frees BODY. */
-struct http_page *http_page__new(const char *type, char *body, size_t length);
+struct MHD_Response *http_page__new(const char *type, char *body, size_t length);
 
-/* Requests that PAGE still answers keep it.  PAGE may be NULL. */
-void http_page__free(struct http_page *page);
+/* Answers that are still sent keep PAGE, which may be NULL. */
+void http_page__free(struct MHD_Response *page);
 
-/* Answers with status 200 and PAGE.  REQUEST must not have waited. */
-void http_request__show(struct http_request *request, struct http_page *page);
+/* Answers with status 200 and PAGE, which must stay until the http_answer returns. */
+void http_request__show(struct http_request *request, struct MHD_Response *page);
 
 /* Has REQUEST wait for an answer, for as long as that takes.  GONE is called if the client leaves
  * before that. */
