@@ -233,6 +233,31 @@ static void a_child_that_was_written_over_is_mended(void **state)
 	end(bench);
 }
 
+/* As BPF has it: a child's rate is its parent's, and another program's is not. */
+static void a_child_has_the_rate_of_its_parent(void **state)
+{
+	struct bench *bench = begin(false);
+
+	(void)state;
+	tell(bench, PROCESS_EXECUTED, PARENT, 1000, TARGET_WAITING, 0);
+	look_after(bench, 1);
+	watch__shift_rate(bench->watch, 1000, 2);
+	assert_int_equal(entry_of(PARENT)->rate_shift, 2);
+	entry_of(CHILD)->rate_shift = 2;
+	tell(bench, PROCESS_FORKED, CHILD, 1001, TARGET_PYTHON, 1000);
+	assert_int_equal(watch__rate_shift(bench->watch, 1001), 2);
+	/* Also where its entry was written over. */
+	*entry_of(CHILD) = (struct target){ .serial = 1001, .state = TARGET_OTHER };
+	look_after(bench, 20);
+	assert_int_equal(entry_of(CHILD)->rate_shift, 2);
+	watch__limit_rate_shift(bench->watch, 1);
+	assert_int_equal(entry_of(PARENT)->rate_shift, 1);
+	assert_int_equal(watch__rate_shift(bench->watch, 1001), 1);
+	tell(bench, PROCESS_EXECUTED, CHILD, 1002, TARGET_PYTHON, 1001);
+	assert_int_equal(watch__rate_shift(bench->watch, 1002), 0);
+	end(bench);
+}
+
 /* A process that forks a child, which is not sampled yet. */
 static struct bench *begin_family(bool filtered)
 {
@@ -623,6 +648,7 @@ int main(void)
 		cmocka_unit_test(what_maps_a_file_before_it_is_unknown_has_its_command),
 		cmocka_unit_test(what_turns_out_unwanted_is_not_unknown),
 		cmocka_unit_test(a_child_that_was_written_over_is_mended),
+		cmocka_unit_test(a_child_has_the_rate_of_its_parent),
 		cmocka_unit_test(a_child_of_what_was_found_meanwhile_is_sampled),
 		cmocka_unit_test(a_child_has_the_names_that_it_has_taken),
 		cmocka_unit_test(a_child_has_none_of_who_has_its_number),

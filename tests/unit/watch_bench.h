@@ -262,7 +262,11 @@ static inline void tell(struct bench *bench, enum process_event event, pid_t pid
 	if (event == PROCESS_ENDED)
 		memset(entry_of(pid), 0, sizeof(struct target));
 	else
-		*entry_of(pid) = (struct target){ .serial = serial, .state = state };
+		*entry_of(pid) = (struct target){
+			.serial = serial,
+			.state = state,
+			.rate_shift = event == PROCESS_FORKED ? entry_of(pid)->rate_shift : 0,
+		};
 	watch__note(bench->watch, &record);
 }
 

@@ -176,19 +176,15 @@ unsigned int budget__most_shift(const struct budget *budget)
 	return fmax(0, fmin(most, RATE_SHIFTS - 1));
 }
 
-/* The use, as a part of each limit; 0: no limit. */
-struct strain {
-	double cpu, memory;
-};
-
-static struct strain strain(const struct budget *budget)
+/* USE as a part of LIMIT; 0: no limit. */
+static double part_of(double use, double limit)
 {
-	const struct budget_limits *limits = &budget->limits;
+	return limit > 0 ? use / limit : 0;
+}
 
-	return (struct strain){
-		.cpu = limits->cpu > 0 ? budget->share / limits->cpu : 0,
-		.memory = limits->bytes ? (double)budget->last.bytes / limits->bytes : 0,
-	};
+static double memory_part(const struct budget *budget)
+{
+	return part_of(budget->last.bytes, budget->limits.bytes);
 }
 
 /* The use and its limit, for a message.  The caller frees it. */
@@ -214,13 +210,6 @@ static void note_change(struct budget *budget, bool raised)
 	budget->debt_s = budget->quiet_s = 0;
 }
 
-static void note_lowered(struct budget *budget, bool of_memory, bool of_services)
-{
-	note_change(budget, false);
-	budget->of_memory = of_memory;
-	budget->lowerings[of_memory][of_services]++;
-}
-
 static void lower(struct budget *budget, struct services *services, bool of_memory)
 {
 	double before = rate_of(budget);
@@ -228,17 +217,20 @@ static void lower(struct budget *budget, struct services *services, bool of_memo
 	char *cost = cost_text(budget, of_memory);
 
 	if (names) {
-		note_lowered(budget, of_memory, true);
 		log__warning("lowered the rate of the services with the most samples, %s: %s",
 			     names, cost);
 	} else if (before > BUDGET_RATE_MIN) {
 		budget->steps++;
-		note_lowered(budget, of_memory, false);
 		log__warning("lowered the rate from %g to %g Hz: %s", before, rate_of(budget),
 			     cost);
 	} else if (!budget->unkept) {
-		budget->unkept = true;
 		log__warning("all rates are at their minimum, and %s: raise that limit", cost);
+	}
+	budget->unkept = !names && before <= BUDGET_RATE_MIN;
+	if (!budget->unkept) {
+		note_change(budget, false);
+		budget->of_memory = of_memory;
+		budget->lowerings[of_memory][names != NULL]++;
 	}
 	free(names);
 	free(cost);
@@ -281,30 +273,24 @@ double budget__aim(struct budget *budget, const struct budget_limits *limits, do
 	return rate_of(budget);
 }
 
-/* The limits are kept.  Raises a lowered rate after a while. */
-static void rest(struct budget *budget, struct services *services, struct strain part,
-		 double seconds)
+static void judge(struct budget *budget, struct services *services, double seconds)
 {
-	if (budget->of_memory && part.memory > LITTLE_MEMORY)
+	double cpu = part_of(budget->share, budget->limits.cpu), memory = memory_part(budget);
+	double debt_s = budget->debt_s + (cpu - 1) * seconds;
+
+	budget->debt_s = fmax(0, fmin(debt_s, DEBT_MAX_S));
+	budget->unkept &= budget->debt_s > 0 || memory > 1;
+	if (memory > 1 || debt_s >= DEBT_MAX_S) {
+		lower(budget, services, memory > 1);
 		return;
-	if (part.cpu <= 1)
-		budget->quiet_s += seconds * (part.cpu > LITTLE_CPU ? 1 : CAUTION);
+	}
+	if (budget->of_memory && memory > LITTLE_MEMORY)
+		return;
+	if (cpu <= 1)
+		budget->quiet_s += seconds * (cpu > LITTLE_CPU ? 1 : CAUTION);
 	if (budget->quiet_s >= CAUTION * budget->patience_s && budget->debt_s == 0 &&
 	    (budget->steps || highest_shift(services)))
 		raise(budget, services);
-}
-
-static void judge(struct budget *budget, struct services *services, double seconds)
-{
-	struct strain part = strain(budget);
-	double debt_s = budget->debt_s + (part.cpu - 1) * seconds;
-
-	budget->debt_s = fmax(0, fmin(debt_s, DEBT_MAX_S));
-	budget->unkept &= budget->debt_s > 0 || part.memory > 1;
-	if (part.memory > 1 || debt_s >= DEBT_MAX_S)
-		lower(budget, services, part.memory > 1);
-	else
-		rest(budget, services, part, seconds);
 }
 
 /* Judges USE, unless the last judgement is too recent. */
@@ -319,7 +305,7 @@ static void consider(struct budget *budget, const struct budget_use *use, unsign
 		return;
 	budget->share = (use->cpu_s - budget->last.cpu_s) / (time_ns / 1e9) / cpus;
 	budget->last = *use;
-	budget->lacks_memory = strain(budget).memory > LITTLE_MEMORY;
+	budget->lacks_memory = memory_part(budget) > LITTLE_MEMORY;
 	/* The cost of the start is not judged: it does not come again.  A part of a time with a
 	 * change may have been at the old rates. */
 	if (!is_first && !budget->changing)
