@@ -282,6 +282,14 @@ struct {
 	__type(value, struct wait);
 } waits SEC(".maps");
 
+/* Thread -> its wait for the GIL.  As `waits`, but user space does not read it. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, WAITS_MAX);
+	__type(key, __u32);
+	__type(value, struct gil_wait);
+} gil_waits SEC(".maps");
+
 /* Definitions of stacks, code objects and events of processes, for user space. */
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);

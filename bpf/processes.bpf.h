@@ -129,6 +129,7 @@ int follow_fork(__u64 *context)
 	target.memory = (__u64)child->mm;
 	target.identify = IDENTIFIED_WHOLLY;
 	target.waiting = 0;
+	target.gil_queue = 0;
 	target.lent = 0;
 	if (target.state == TARGET_UNTOLD || target.state == TARGET_UNWANTED)
 		target.state = TARGET_WAITING;

@@ -24,6 +24,7 @@
 #include "entry_gap.bpf.h"
 #include "interpreters.bpf.h"
 #include "thread.bpf.h"
+#include "gil.bpf.h"
 #include "python.bpf.h"
 #include "unlinked.bpf.h"
 #include "nesting.bpf.h"
@@ -116,22 +117,40 @@ static __always_inline bool passes_over(const struct target *target)
 	return rate_shift(target) && bpf_get_prandom_u32() & ((1U << rate_shift(target)) - 1);
 }
 
-/* Walks the stack of the current thread. */
-static __always_inline void walk_stack(struct walk *walk, __u32 cpu, __u64 thread,
-				       const struct task_view *task)
+/* Finds the state of the current thread.  HELD: only of the GIL's holder.  Returns whether the
+ * sample counts: it does, too, if the reason why that is not known is in walk->outcome. */
+static __always_inline bool find_counted(struct walk *walk, __u32 cpu, __u64 thread,
+					 const struct task_view *task, bool held)
+{
+	find_thread(walk, cpu, thread, task, &walk->target);
+	if (!held)
+		return true;
+	if (walk->outcome == OUTCOME_PYTHON)
+		return holds_gil(cpu);
+	return walk->outcome != OUTCOME_NO_PYTHON && walk->outcome != OUTCOME_NO_INTERPRETER;
+}
+
+/* Walks the stack of the current thread.  HELD: only if it holds the GIL, and VALUE is not 0.
+ * Returns whether the sample counts. */
+static __always_inline bool walk_stack(struct walk *walk, __u32 cpu, __u64 thread,
+				       const struct task_view *task, bool held, __u64 value)
 {
 	const struct target *target = &walk->target;
 	struct layout *layout = bpf_map_lookup_elem(&layouts, &target->layout);
+	bool untold = held && layout && !layout_tells_holder(layout);
 
-	if (target->state == TARGET_REFUSED || !layout) {
-		walk->outcome = layout ? target->refusal : OUTCOME_NO_LAYOUT;
+	if (target->state == TARGET_REFUSED || !layout || untold) {
+		walk->outcome = !layout				  ? OUTCOME_NO_LAYOUT
+				: target->state == TARGET_REFUSED ? target->refusal
+								  : OUTCOME_GIL_UNTOLD;
 		/* Native frames must not be joined by the layout of the last sample. */
 		__builtin_memset(&walk->layout, 0, sizeof(walk->layout));
-		return;
+		return true;
 	}
 	walk->layout = *layout;
 	walk->code_type = target->code_type;
-	find_thread(walk, cpu, thread, task, target);
+	if ((held && !value) || !find_counted(walk, cpu, thread, task, held))
+		return false;
 	if (walk->outcome == OUTCOME_PYTHON) {
 		leave_entry_gap(walk, &target->entry_gap);
 		walk_python(walk, cpu);
@@ -149,6 +168,7 @@ static __always_inline void walk_stack(struct walk *walk, __u32 cpu, __u64 threa
 	}
 	if (walk->outcome == OUTCOME_PYTHON && walk->in_jit)
 		walk->outcome = OUTCOME_LINE_UNKNOWN;
+	return true;
 }
 
 /* The profiler runs it for each thread of its PID namespace. */
@@ -179,18 +199,23 @@ static __always_inline bool count_sample(struct walk *walk, struct target *targe
 {
 	__u64 thread = bpf_get_current_pid_tgid();
 	struct task_view task = view_task();
+	bool counts;
 	__u32 depth;
 
 	counter->events++;
 	walk->identify = walk->target.identify;
 	begin_walk(walk, thread, &task);
-	walk_stack(walk, cpu, thread, &task);
+	counts = walk_stack(walk, cpu, thread, &task, config.held & 1 << event, value);
 	if (walk->several != walk->target.several)
 		target->several = walk->several;
 	if (walk->lent != walk->target.lent)
 		target->lent = walk->lent;
 	if (walk->target.begins && walk->outcome != OUTCOME_NO_INTERPRETER)
 		target->begins = false;
+	if (!counts) {
+		counter->without_gil++;
+		return false;
+	}
 	if (config.native && walk->outcome == OUTCOME_GREENLET_STARTING)
 		walk_greenlets_caller(cpu, thread);
 	depth = walk->depth;
@@ -246,6 +271,8 @@ static __always_inline int take_sample(struct bpf_perf_event_data *context, __u3
 	walk->wait = WAIT_NONE;
 	read_registers(walk, cpu, context);
 	value = sample_values[event] ?: context->sample_period;
+	if (config.blamed & 1 << event)
+		value *= gil_waiters(&walk->target);
 	count_sample(walk, target, counter, cpu, event, value << rate_shift(&walk->target), context,
 		     !IS_USER_CODE(&context->regs));
 	return 0;
@@ -265,3 +292,4 @@ EVENT_PROGRAM(sample_2, 2)
 EVENT_PROGRAM(sample_3, 3)
 
 #include "waiting.bpf.h" /* by what is above */
+#include "blame.bpf.h"

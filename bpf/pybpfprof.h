@@ -119,7 +119,8 @@
 	X(NOT_SUPPORTED, "not_supported", "[Python not supported]")                           \
 	X(UNREADABLE, "unreadable", "[process not readable, perhaps Python]")                 \
 	X(NOT_KNOWN_YET, "not_known_yet", "[process not identified yet]")                     \
-	X(CODE_REPLACED, "code_replaced", "[code object replaced during sampling]")
+	X(CODE_REPLACED, "code_replaced", "[code object replaced during sampling]")           \
+	X(GIL_UNTOLD, "gil_untold", "[Python does not tell who holds the GIL]")
 
 enum outcome {
 #define X(id, name, text) OUTCOME_##id,
@@ -170,7 +171,7 @@ struct layout {
 	__u16 interp_next;
 	__u16 interp_tstate_head;
 	__u16 tstate_next;
-	__u16 tstate_interp; /* 2.7-3.11 */
+	__u16 tstate_interp; /* 2.7-3.12 */
 	__u16 tstate_thread_id;
 	/* 2.7, an int: 0 until the thread has taken its state.  Absent also where the process was
 	 * not forked. */
@@ -225,9 +226,21 @@ struct layout {
 	__u16 in_blocks;      /* 3.11+: callers are below their callees in one data stack */
 	__u16 runtime_gil; /* 3.7-3.11: the distance to the GIL from the target's `interpreters` */
 	__u16 interp_gil;  /* 3.12+: a pointer to it */
+	/* How a thread state tells that its thread holds the GIL.  From 3.13 on: the number of a
+	 * bit in it.  3.7-3.12: the GIL's last holder, followed by a word that is not 0 while the
+	 * GIL is locked. */
+	__u16 tstate_gil_bit;
+	__u16 gil_last_holder;
+	__u16 tstate_state; /* free-threaded builds, an int: attached, suspended, ... */
 };
 
-_Static_assert(sizeof(struct layout) == 110, "no padding: a layout is compared as bytes");
+_Static_assert(sizeof(struct layout) == 116, "no padding: a layout is compared as bytes");
+
+/* Whether interpreters of LAYOUT tell which thread holds the GIL. */
+static inline bool layout_tells_holder(const struct layout *layout)
+{
+	return layout->tstate_gil_bit != OFFSET_ABSENT || layout->gil_last_holder != OFFSET_ABSENT;
+}
 
 /*
  * The first instructions of the eval loop.  The thread state already points to the new call's
@@ -283,6 +296,7 @@ struct target {
 	__u64 code_type;    /* address of PyCode_Type */
 	__u64 lent; /* address of a thread state that ran in a thread other than its own; or 0 */
 	__u64 thread_area; /* the distance from pthread_self() up to the thread pointer */
+	__u64 gil_queue;   /* how many threads wait for the GIL (blame.bpf.h) */
 	struct entry_gap entry_gap;
 	__u32 layout;	  /* index into the map `layouts` */
 	__u16 identify;	  /* enum identification, of the code objects in each sample */
@@ -379,6 +393,12 @@ struct wait {
 
 #define WAITS_MAX 65536
 
+/* A thread that waits for the GIL, or did. */
+struct gil_wait {
+	__u64 start_time; /* of the thread: its number is used again */
+	__u64 round;	  /* of the count that it is in; 0: it does not wait */
+};
+
 /* A thread that waits more often in WALK_PERIOD_NS is not walked any more in that time: the time of
  * its waits goes to the stack that it was walked with last. */
 #define WALK_PERIOD_NS	   100000000ULL
@@ -389,7 +409,9 @@ struct event_counters {
 	__u64 arrived; /* runs of the program, in targets or not; only where they are compared */
 	__u64 events;  /* samples; counted on entry, before anything else is known */
 	__u64 passed;  /* runs that a lowered rate passes over; they are not in `events` */
-	__u64 lost;    /* not counted under any stack: no free slot, and the ring buffer was full */
+	__u64 without_gil; /* samples of threads that did not hold the GIL, or while none waited for
+			    * it; they are in `events`, and have no outcome */
+	__u64 lost; /* not counted under any stack: no free slot, and the ring buffer was full */
 	__u64 outcomes[OUTCOME_SLOTS];	    /* the outcome of every sample, lost or not */
 	__u64 native[NATIVE_OUTCOME_SLOTS]; /* its native part's, with native frames */
 	__u64 resumptions;		    /* of native parts, in all */
@@ -504,6 +526,8 @@ struct config {
 	__u64 off_cpu;	       /* the number of the event that is time off the CPU */
 	__u64 off_cpu_min;     /* shorter waits are left out; ns */
 	__u64 split_run_queue; /* the time from wake-up to the CPU is apart */
+	__u64 held;   /* a bit for each event whose samples are only the GIL's holder's ... */
+	__u64 blamed; /* ... and for those that count once for each thread that waits for it */
 };
 
 /* A search for the kernel's number of a process, where user space is in its own PID namespace. */

@@ -137,31 +137,6 @@ static __always_inline struct wait *wait_of(__u32 tid, __u64 start_time)
 	return add_wait(tid, start_time) ? bpf_map_lookup_elem(&waits, &tid) : 0;
 }
 
-/* No struct of a GIL is larger: its mutexes and conditions are in it. */
-#define GIL_BYTES 256
-
-/* Whether the futex that the thread waits for is in the GIL: of several interpreters in that of the
- * newest, which the others share if it is not its own. */
-__noinline int waits_for_gil(__u32 cpu)
-{
-	struct walk *walk = bpf_map_lookup_elem(&walks, &cpu);
-	struct layout *layout;
-	__u64 gil;
-
-	if (!walk)
-		return 0;
-	layout = bpf_map_lookup_elem(&layouts, &walk->target.layout);
-	if (!layout)
-		return 0;
-	if (layout->runtime_gil != OFFSET_ABSENT)
-		gil = walk->target.interpreters + layout->runtime_gil;
-	else if (layout->interp_gil == OFFSET_ABSENT ||
-		 !read_user(&gil, sizeof(gil), walk->target.interpreters) ||
-		 !read_user(&gil, sizeof(gil), gil + layout->interp_gil))
-		return 0;
-	return walk->registers[FIRST_ARGUMENT] - gil < GIL_BYTES;
-}
-
 static __always_inline __u32 wait_reason(const struct walk *walk, __u32 cpu, long state)
 {
 	if (!state)

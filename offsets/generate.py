@@ -85,6 +85,7 @@ EARLIER = ("3.7.3",)
 
 # What CPython's sources declare and no installed header does, each with the versions it is so in.
 PRIVATE = """
+3.7-3.12  typedef struct _gil_runtime_state Gil;
 3.6-3.10  struct _dictkeysobject { Py_ssize_t dk_refcnt, dk_size; void *dk_lookup; \
 Py_ssize_t dk_usable, dk_nentries; char dk_indices[1]; };
 """
@@ -103,10 +104,12 @@ interp_modules             2.7-3.11   PyInterpreterState     modules
 interp_modules             3.12-      PyInterpreterState     imports.modules
 runtime_gil                3.7-3.11   _PyRuntimeState        ceval.gil
 interp_gil                 3.12-      PyInterpreterState     ceval.gil
+gil_last_holder            3.7-3.12   Gil                    last_holder
+gil_locked                 3.7-3.12   Gil                    locked
 interp_code_generation     3.14-      PyInterpreterState     published:_code_object_generation
 interp_tlbc_generation     3.14t-     PyInterpreterState     published:tlbc_indices.tlbc_generation
 tstate_next                2.7-       PyThreadState          next
-tstate_interp              2.7-3.11   PyThreadState          interp
+tstate_interp              2.7-3.12   PyThreadState          interp
 tstate_thread_id           2.7-       PyThreadState          thread_id
 tstate_gilstate_counter    2.7-2.7    PyThreadState          gilstate_counter
 tstate_frame               2.7-3.10   PyThreadState          frame
@@ -117,6 +120,8 @@ tstate_datastack_top       3.11-3.12  PyThreadState          datastack_top
 tstate_current_frame       3.13-      PyThreadState          current_frame
 tstate_base_frame          3.15-      PyThreadState          base_frame
 tstate_status              3.12-      PyThreadState          _status
+tstate_holds_gil           3.14-      PyThreadState          holds_gil
+tstate_state               3.13t-     PyThreadState          state
 tstate_whence              3.13-      PyThreadState          _whence
 tstate_calls_left          3.12-      PyThreadState          py_recursion_remaining
 tstate_calls_limit         3.12-      PyThreadState          py_recursion_limit
@@ -214,6 +219,7 @@ tstate_datastack_chunk     3.13-  thread_state       datastack_chunk
 tstate_current_frame       3.13-  thread_state       current_frame
 tstate_base_frame          3.15-  thread_state       base_frame
 tstate_status              3.13-  thread_state       status
+tstate_holds_gil           3.15-  thread_state       holds_gil
 frame_previous             3.13-  interpreter_frame  previous
 frame_code                 3.13-  interpreter_frame  executable
 frame_lasti                3.13-  interpreter_frame  instr_ptr

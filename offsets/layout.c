@@ -8,6 +8,9 @@
 /* f_executable of a frame is a _PyStackRef.  Its low bits are tags. */
 #define STACK_REFERENCE_TAGS 3
 
+/* In _status of a thread state of 3.13. */
+#define HOLDS_GIL_BIT 5
+
 /* Bounds of ranges of minor versions.  2.7 counts as minor version 0. */
 #define FIRST 0
 #define LAST  UINT8_MAX
@@ -49,7 +52,7 @@ static const struct rule {
 	{ SAME(interp_next), ELSEWHERE, FIRST, LAST, ALL },
 	{ SAME(interp_tstate_head), ELSEWHERE, FIRST, LAST, ALL },
 	{ SAME(tstate_next), IN_THREAD_STATE, FIRST, LAST, ALL },
-	{ SAME(tstate_interp), IN_THREAD_STATE, FIRST, 11, ALL },
+	{ SAME(tstate_interp), IN_THREAD_STATE, FIRST, 12, ALL },
 	{ SAME(tstate_thread_id), IN_THREAD_STATE, FIRST, LAST, ALL },
 	{ SAME(tstate_gilstate_counter), IN_THREAD_STATE, FIRST, FIRST, ALL },
 	{ SAME(tstate_frame), IN_THREAD_STATE, FIRST, 10, ALL },
@@ -174,10 +177,38 @@ static __u16 code_bytes(const struct offsets *offsets, const struct layout *layo
 	return bytes_to(fields, sizeof(fields) / sizeof(fields[0]));
 }
 
-/* Where the GIL is, if that is known: only the reason of a wait depends on it. */
+/* OFFSET in a thread state, which is read up to there; OFFSET_ABSENT if it is out of bounds. */
+static __u16 extend(struct layout *layout, uint32_t offset)
+{
+	if (offset > highest[IN_THREAD_STATE])
+		return OFFSET_ABSENT;
+	if (words_to(offset) > layout->tstate_bytes)
+		layout->tstate_bytes = words_to(offset);
+	return offset;
+}
+
+/* How a thread state says that its thread holds the GIL.  Only of 3.13, the bit is in _status. */
+static __u16 gil_bit(const struct offsets *offsets, struct layout *layout)
+{
+	bool in_status = offsets->version >> 16 == VERSION(13) >> 16;
+	__u16 offset =
+		in_status ? layout->tstate_status : extend(layout, offsets->tstate_holds_gil);
+
+	if (offset == OFFSET_ABSENT || offsets->free_threaded)
+		return OFFSET_ABSENT;
+	return offset * 8 + (in_status ? HOLDS_GIL_BIT : 0);
+}
+
+/* Where the GIL is, and how its holder is told, as far as that is known: only the reason of a wait
+ * and --gil depend on it. */
 static void set_gil(const struct offsets *offsets, struct layout *layout)
 {
 	bool in_runtime = offsets->runtime_gil != OFFSET_ABSENT;
+	bool in_line = offsets->gil_locked == offsets->gil_last_holder + sizeof(uint64_t);
+
+	layout->tstate_gil_bit = gil_bit(offsets, layout);
+	layout->gil_last_holder = in_line ? offsets->gil_last_holder : OFFSET_ABSENT;
+	layout->tstate_state = extend(layout, offsets->tstate_state);
 
 	layout->runtime_gil = in_runtime ? offsets->runtime_gil - offsets->runtime_interpreters_head
 					 : OFFSET_ABSENT;

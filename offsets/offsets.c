@@ -248,6 +248,9 @@ int debug_offsets__apply(const uint8_t *bytes, size_t length, struct offsets *of
 		result.tstate_calls_left = OFFSET_ABSENT;
 		result.tstate_calls_limit = OFFSET_ABSENT;
 		result.tstate_current_executor = OFFSET_ABSENT;
+		result.tstate_state = OFFSET_ABSENT;
+		if (!has_field(form, offsetof(struct offsets, tstate_holds_gil)))
+			result.tstate_holds_gil = OFFSET_ABSENT;
 	}
 	*offsets = result;
 	return 0;

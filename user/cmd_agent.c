@@ -28,6 +28,9 @@ static char *check(struct options *options)
 		wrong = add_off_cpu(&options->plan);
 	if (!wrong)
 		wrong = recording_plan__check(&options->plan);
+	if (!wrong && recording_plan__needs_gil(&options->plan))
+		wrong = xstrdup("the agent cannot sample gil-blame: record it with pybpfprof -a "
+				"--gil-blame");
 	options->plan.following = FOLLOW_ALL;
 	/* Without --with-thread no label distinguishes threads. */
 	options->plan.threads = options->threads ? THREADS_ALL : THREADS_MERGED;

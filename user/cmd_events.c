@@ -22,7 +22,7 @@ const struct verb verb_events = {
 /* What a sample of EVENT stands for, by default; the caller frees. */
 static char *default_text(const struct event *event)
 {
-	if (event->source == &event_cpu_clock)
+	if (event->source->set_rate)
 		return xstrdup("the rate of -r");
 	if (event->source->at_switches)
 		return xstrdup("each wait");

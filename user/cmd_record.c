@@ -89,6 +89,33 @@ static bool is_sampled(const struct recording_plan *plan, const char *name)
 	return false;
 }
 
+/* Whether the events are a clock's, beside that of --gil-blame. */
+static bool are_clocks(const struct recording_plan *plan)
+{
+	for (uint32_t i = 0; i < plan->event_count; i++)
+		if (!plan->events[i].source->set_rate)
+			return false;
+	return true;
+}
+
+/* A thread that waits holds no GIL. */
+static char *check_gil(struct options *options)
+{
+	struct recording_plan *plan = &options->plan;
+	struct event blame = event__named("gil-blame");
+	bool waits = options->off_cpu || options->wall || is_sampled(plan, "off-cpu");
+
+	if ((options->gil_blame || is_sampled(plan, blame.name)) && (waits || !are_clocks(plan)))
+		return xstrdup("--gil-blame samples the CPU clock: use no other event with it than "
+			       "-e cpu-clock");
+	if (plan->gil && waits)
+		return xstrdup("--gil is for threads that run: a thread that waits does not hold "
+			       "the GIL; leave out --off-cpu and --wall");
+	if (options->gil_blame)
+		recording_plan__add_event(plan, &blame);
+	return NULL;
+}
+
 /* The format is known. */
 static char *check_events(struct options *options)
 {
@@ -135,6 +162,8 @@ static char *check(struct options *options)
 		wrong = options__choose_format(options);
 	if (!wrong)
 		wrong = check_frames(options);
+	if (!wrong)
+		wrong = check_gil(options);
 	if (!wrong)
 		wrong = check_events(options);
 	if (wrong)

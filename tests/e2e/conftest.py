@@ -484,7 +484,7 @@ def shown(ledger):
 
 def check_ledger(ledger):
     """The two sums that always hold."""
-    assert ledger["events"] == ledger["samples"] + ledger["lost"], ledger
+    assert ledger["events"] == ledger["samples"] + ledger["without_gil"] + ledger["lost"], ledger
     explained = ledger["python"] + ledger["no_python"] + sum(ledger["errors"].values())
     assert ledger["samples"] == explained, ledger
     assert ledger["truncated"] <= ledger["python"], ledger

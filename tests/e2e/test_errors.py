@@ -117,7 +117,7 @@ class TestUsage:
     @pytest.mark.parametrize("words, says", [
         (["top"], "pybpfprof -p PID -d 5 -f text"), (["dump", "-p", "1"], "pybpfprof -p PID -d 1"),
         (["attach", "1"], "use pybpfprof -p PID"), (["-p", "1", "--idle"], "use -i, --wall"),
-        (["-p", "1", "--gil"], "not supported yet"), (["--nonblocking", "-p", "1"], "never pauses"),
+        (["--nonblocking", "-p", "1"], "never pauses"),
         (["-p", "1", "-f", "raw"], "is called folded here"), (["-p", "1", "-f", "flamegraph"], "is called html here"),
         (["-p", "1", "-o", "x.svg"], "flame.html")])
     def test_habits_from_elsewhere(self, profile, words, says):

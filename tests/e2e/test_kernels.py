@@ -31,9 +31,12 @@ def initrd(binary, tmp_path_factory):
                               [programs[0], reader])
         waits = describe_job([PROFILER, *OUTPUTS, "--off-cpu", "-k", "-d", SECONDS],
                              [describe(image.guest_command(contents.pythons()[0]) + ["-S", "/programs/waits.py"], 0)])
+        blame = describe_job([PROFILER, *OUTPUTS, "--gil-blame", "-d", SECONDS, "-r", RATE],
+                             [describe(image.guest_command(contents.pythons()[0]) +
+                                       ["-S", "/programs/gil.py", "keep_here", "sleep_here"], 0)])
         return build_image(str(tmp_path_factory.mktemp("image")), binary, contents,
                            {"profile": profile, "kernel frames": below, "native frames": native,
-                            "waits": waits})
+                            "waits": waits, "blame": blame})
     return make
 
 
@@ -102,6 +105,15 @@ def test_waits(kernel):
         assert not any("bpf_" in name for names in found for name in names), found
     event = kernel.ledger("waits")["per_event"]["off-cpu"]
     assert event["events"] == event["samples"] + event["lost"]
+    assert sum(value for _, value in stacks) == event["value"]
+
+
+def test_who_keeps_the_gil(kernel):
+    """The program loads that counts who waits for it."""
+    stacks = parse_folded(kernel.succeeded("blame")["profile"])
+    event = kernel.ledger("blame")["per_event"]["gil-blame"]
+    assert any(frame.name == "keep_here" for frames, _ in stacks for frame in frames)
+    assert event["events"] == event["samples"] + event["without_gil"] + event["lost"]
     assert sum(value for _, value in stacks) == event["value"]
 
 

@@ -26,6 +26,7 @@ SAFE = {
     "bpf_probe_read_kernel": "copies with page faults disabled; where it would fault, it fails",
     "bpf_probe_read_user": "likewise, and fails where the interrupted code is switching memory",
     "bpf_ringbuf_output": "in an NMI only tries for the lock, fails without it, and defers the wake-up",
+    "bpf_ktime_get_ns": "reads the clock that the kernel has for NMIs, without a lock",
     "bpf_ringbuf_query": "reads two counters of the ring buffer",
 }
 

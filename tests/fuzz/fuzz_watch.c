@@ -229,7 +229,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 	kernel.sees_mappings = input__number(&input, 1) % 2;
 	if (input__number(&input, 1) % 2)
 		CHECK(!process_filter__add(&filter, "uid", "1"));
-	watch = watch__new(input__number(&input, 1) % 3, &filter, PIDS);
+	watch = watch__new(input__number(&input, 1) % 3, &filter, PIDS, false);
 	CHECK(!watch__open(watch, NULL, 0));
 	CHECK(!watch__begin(watch, NULL, symbolizer, counts, now_ns()));
 	go_through(watch, symbolizer);

@@ -29,7 +29,7 @@ struct map {
 };
 
 enum { TARGETS, KNOWN_FILES, LAYOUTS, TOLD_STATES, WALKS, COUNTERS, STACKS };
-enum { WAITS = STACKS + 1, UNWIND_FILES, UNWIND_RULES, UNWIND_TABLES, MAP_COUNT };
+enum { WAITS = STACKS + 1, GIL_WAITS, UNWIND_FILES, UNWIND_RULES, UNWIND_TABLES, MAP_COUNT };
 
 struct kernel kernel;
 
@@ -80,6 +80,11 @@ static void configure(struct config wanted)
 	*place = wanted;
 }
 
+void kernel__need_gil(bool blamed)
+{
+	configure((struct config){ .held = 1, .blamed = blamed });
+}
+
 void kernel__walk_native(bool all)
 {
 	configure((struct config){ .native = 1, .native_all = all });
@@ -102,6 +107,7 @@ void kernel__load(__u32 cpus)
 	LOAD_MAP(COUNTERS, counters, cpus * MAP_CAPACITY(counters));
 	LOAD_MAP(STACKS, stacks, cpus * MAP_CAPACITY(stacks));
 	LOAD_MAP(WAITS, waits, KERNEL_WAITS);
+	LOAD_MAP(GIL_WAITS, gil_waits, KERNEL_WAITS);
 	LOAD_MAP(UNWIND_FILES, unwind_files, KERNEL_UNWIND_FILES);
 	LOAD_MAP(UNWIND_RULES, unwind_rules, KERNEL_UNWIND_RULES);
 	LOAD_MAP(UNWIND_TABLES, unwind_tables, 2);
@@ -263,7 +269,10 @@ void kernel__switch(struct task_struct *next, unsigned int state, bool preempted
 	current_task.pid = kernel.tid;
 	current_task.tgid = kernel.tgid;
 	current_task.__state = state;
-	off_cpu(context);
+	if (config.blamed)
+		count_gil_queue(context);
+	else
+		off_cpu(context);
 }
 
 void kernel__wake(struct task_struct *task)
@@ -437,7 +446,8 @@ void kernel__drain(void)
 static bool sums_hold(__u32 cpu, __u32 event)
 {
 	const struct event_counters *counted = &kernel__cpu_counters(cpu)->of[event];
-	__u64 explained = 0, under_stacks = counted->lost, native = 0;
+	__u64 explained = counted->without_gil, native = counted->without_gil;
+	__u64 under_stacks = counted->lost + counted->without_gil;
 
 	for (int i = 0; i < OUTCOME_COUNT; i++)
 		explained += counted->outcomes[i];

@@ -128,6 +128,10 @@ void kernel__set_entry_gap(__u32 tgid, const struct entry_gap *gap);
 /* Has native frames walked, until the next load; ALL: the interpreter's plumbing, too. */
 void kernel__walk_native(bool all);
 
+/* Has only samples of the GIL's holder counted, until the next load; BLAMED: each once for each
+ * thread that waits for the GIL, which switches then count. */
+void kernel__need_gil(bool blamed);
+
 /* What user space writes for that: chunk NUMBER, which is there once it was asked for, a file, a
  * rule, and the table of the process SERIAL, a target's TGID, with its anchor. */
 __u32 *kernel__chunk(__u32 number);

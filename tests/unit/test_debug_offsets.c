@@ -110,6 +110,9 @@ static const size_t unpublished[] = {
 	FIELD(object_dict_before),
 	FIELD(object_values_before),
 	FIELD(tstate_interp),
+	FIELD(gil_last_holder),
+	FIELD(gil_locked),
+	FIELD(tstate_state),
 	FIELD(tstate_gilstate_counter),
 	FIELD(dict_mask),
 	FIELD(dict_table),
@@ -155,6 +158,7 @@ static const struct sometimes {
 	{ FIELD(frame_tlbc_index), 0x030e0000, true },
 	{ FIELD(code_tlbc), 0x030e0000, true },
 	{ FIELD(tstate_base_frame), 0x030f0000, false },
+	{ FIELD(tstate_holds_gil), 0x030f0000, false },
 	{ FIELD(unicode_compact_size), 0x030f0000, false },
 	{ FIELD(type_basicsize), 0x030f0000, false },
 	{ FIELD(type_dictoffset), 0x030f0000, false },
@@ -352,6 +356,7 @@ static void a_newer_version_is_read_in_the_newest_form(void **state)
 		known.tstate_calls_left = OFFSET_ABSENT;
 		known.tstate_calls_limit = OFFSET_ABSENT;
 		known.tstate_current_executor = OFFSET_ABSENT;
+		known.tstate_state = OFFSET_ABSENT;
 		assert_memory_equal(&offsets, &known, sizeof(offsets));
 	}
 }
@@ -370,6 +375,9 @@ static void a_release_that_moved_is_as_a_newer_version(void **state)
 		assert_true(offsets__is_newer(&offsets));
 		assert_int_equal(offsets.tstate_whence, OFFSET_ABSENT);
 		assert_int_equal(offsets.code_version, OFFSET_ABSENT);
+		/* Published since 3.15. */
+		assert_int_equal(offsets.tstate_holds_gil != OFFSET_ABSENT,
+				 words[1] >> 16 >= 0x030f);
 	}
 }
 

@@ -57,6 +57,10 @@ static void a_missing_sample_shows(void **state)
 	assert_false(ledger__adds_up(&ledger));
 	ledger.lost++;
 	assert_true(ledger__adds_up(&ledger));
+	ledger.without_gil++;
+	assert_false(ledger__adds_up(&ledger));
+	ledger.events++;
+	assert_true(ledger__adds_up(&ledger));
 	for (int outcome = 0; outcome < OUTCOME_COUNT; outcome++) {
 		ledger.outcomes[outcome]++;
 		assert_false(ledger__adds_up(&ledger));
@@ -86,13 +90,13 @@ static void json_has_every_field(void **state)
 	static const char expected[] =
 		"{'rate_hz': 99.0, 'duration_s': 30.04, 'events': 2975, 'samples': 2971,"
 		" 'python': 2957, 'no_python': 10, 'truncated': 2, 'line_unknown': 3,"
-		" 'name_unknown': 5, 'lost': 4,"
+		" 'name_unknown': 5, 'lost': 4, 'without_gil': 0,"
 		" 'errors': {'no_layout': 0, 'no_interpreter': 0, 'interpreter_fault': 0,"
 		"  'thread_fault': 1, 'too_many_threads': 0, 'thread_unclear': 0, "
 		"'caller_unclear': 0,"
 		"  'frame_fault': 3, 'frame_address': 0, 'frame_unlinked': 0, 'frame_entering': 0,"
 		"  'greenlet_starting': 0, 'not_supported': 0, 'unreadable': 0, 'not_known_yet': "
-		"0, 'code_replaced': 0},"
+		"0, 'code_replaced': 0, 'gil_untold': 0},"
 		" 'stacks': 50, 'code_objects': 20, 'unnamed_code_objects': 1, 'ring_full': 6,"
 		" 'cpus_not_sampled': 2, 'samples_of_unknown_processes': 11,"
 		" 'unknown_commands': {'grep': 3, 'app.py': 7, '[unknown]': 1},"

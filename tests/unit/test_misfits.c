@@ -87,7 +87,7 @@ static const struct {
 	CASE(PYTHON_2_7, tstate_gilstate_counter, THREAD_STATE_BYTES - 7),
 	CASE(8, tstate_gilstate_counter, 132),
 	CASE(8, tstate_interp, OFFSET_ABSENT),
-	CASE(12, tstate_interp, 16),
+	CASE(13, tstate_interp, 16),
 	CASE(8, tstate_next, THREAD_STATE_BYTES - 7),
 	CASE(8, tstate_thread_id, THREAD_STATE_BYTES - 7),
 	CASE(8, tstate_frame, THREAD_STATE_BYTES - 7),

@@ -152,7 +152,10 @@ static void absent_fields_are_absent(void **state)
 		bool cframe = minor >= 10 && minor <= 12, frames_there = cframe && minor >= 11;
 
 		assert_int_equal(offsets.runtime_interpreters_head != OFFSET_ABSENT, minor >= 7);
-		assert_int_equal(offsets.tstate_interp != OFFSET_ABSENT, minor <= 11);
+		assert_int_equal(offsets.tstate_interp != OFFSET_ABSENT, minor <= 12);
+		assert_int_equal(offsets.gil_last_holder != OFFSET_ABSENT,
+				 minor >= 7 && minor <= 12);
+		assert_int_equal(offsets.tstate_holds_gil != OFFSET_ABSENT, minor >= 14);
 		assert_int_equal(offsets.tstate_gilstate_counter != OFFSET_ABSENT,
 				 minor == PYTHON_2_7);
 		assert_int_equal(offsets.unicode_state != OFFSET_ABSENT, minor != PYTHON_2_7);

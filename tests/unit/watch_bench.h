@@ -199,7 +199,7 @@ static inline struct bench *prepare(enum following following, bool filtered)
 	bench->profile = profile__new();
 	bench->symbolizer = symbolizer__new(bench->profile, &bench->naming);
 	bench->counts = counts__new(bench->profile, bench->symbolizer);
-	bench->watch = watch__new(following, &bench->filter, PIDS);
+	bench->watch = watch__new(following, &bench->filter, PIDS, false);
 	return bench;
 }
 

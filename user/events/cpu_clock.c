@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
+ * The CPU clock; and the same clock for --gil-blame, for which BPF counts a sample of the GIL's
+ * holder once for each thread that waits for it.
+ *
  * There is one event per CPU, not per thread.  The kernel starts and stops an event of a thread at
  * each context switch, which slows programs with many short-lived or I/O-bound threads.  Such
  * events also need a descriptor per thread, and miss threads that start while they are opened.
@@ -185,6 +188,27 @@ static void account(void *run, struct ledger *ledger)
 	ledger->cpus_not_sampled = clock->missed_count;
 	ledger->periods = clock->periods.drawn;
 }
+
+static const struct event *list_blame(size_t index)
+{
+	static const struct event event = { .name = "gil-blame" };
+
+	return index ? NULL : &event;
+}
+
+const struct event_source event_gil_blame = {
+	.unit = "nanoseconds",
+	.meaning = "time that other threads waited for the GIL",
+	.blames = true,
+	.list = list_blame,
+	.open = open_all,
+	.attach = cpu_events__attach,
+	.detach = cpu_events__detach,
+	.close = close_all,
+	.tick = tick,
+	.set_rate = set_rate,
+	.account = account,
+};
 
 const struct event_source event_cpu_clock = {
 	.unit = "nanoseconds",

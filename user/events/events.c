@@ -10,7 +10,7 @@
 #define RATE_MAX   1000000ULL
 
 const struct event_source *const event_sources[] = { &event_cpu_clock, &event_perf, &event_off_cpu,
-						     NULL };
+						     &event_gil_blame, NULL };
 
 /* The COUNT bytes at NAME as an event in EVENT; whether there is one. */
 static bool find(const char *name, size_t count, struct event *event)
@@ -40,7 +40,7 @@ static uint64_t parse_number(const char *text, uint64_t most)
 
 static char *parse_period(const char *text, struct event *event)
 {
-	if (event->source == &event_cpu_clock)
+	if (event->source->set_rate)
 		return xasprintf("%s has no count: it is sampled at the rate of -r", event->name);
 	if (event->source->at_switches)
 		return xasprintf("%s has no count: each wait is measured", event->name);
@@ -61,7 +61,7 @@ static char *parse_period(const char *text, struct event *event)
 
 static char *parse_rate(const char *text, struct event *event)
 {
-	if (event->source == &event_cpu_clock)
+	if (event->source->set_rate)
 		return xasprintf("%s has the rate of -r", event->name);
 	if (!event->hz)
 		return xasprintf("%s cannot be sampled at a rate: use %s%s", event->name,
@@ -125,6 +125,7 @@ void events__name(const struct event *events, uint32_t count, struct profile *pr
 	for (uint32_t i = 0; i < count; i++) {
 		profile->events[i].name = events[i].name;
 		profile->events[i].unit = events[i].source->unit;
+		profile->events[i].meaning = events[i].source->meaning;
 		/* A rate's samples have their values, which are shown as they are. */
 		profile->events[i].period =
 			events[i].source == &event_cpu_clock ? 0 : events[i].period ?: 1;

@@ -36,8 +36,10 @@ struct interruptions {
 };
 
 struct event_source {
-	const char *unit; /* of a sample's value */
-	bool at_switches; /* its program runs at thread switches, not on a perf event */
+	const char *unit;    /* of a sample's value */
+	const char *meaning; /* as a profile has it */
+	bool at_switches;    /* its program runs at thread switches, not on a perf event */
+	bool blames;	     /* only the GIL's holder is sampled, once for each thread that waits */
 	/* The source's event INDEX, from 0, as it is by default; NULL: there is none. */
 	const struct event *(*list)(size_t index);
 	/* Opens EVENT on each online CPU, without starting it.  0 with *RUN for close, or -errno of
@@ -61,6 +63,7 @@ struct event_source {
 };
 
 extern const struct event_source event_cpu_clock;
+extern const struct event_source event_gil_blame;
 extern const struct event_source event_perf;
 extern const struct event_source event_off_cpu;
 

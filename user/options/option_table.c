@@ -303,6 +303,12 @@ static const struct option option_table[] = {
 	{ "wall", 'i', NULL,
 	  "all time of the threads in one profile, in nanoseconds: on a CPU, and waiting",
 	  take_flag, FIELD(wall), .verbs = RECORD },
+	{ "gil", 'g', NULL, "only samples of the thread that holds the GIL", take_flag,
+	  FIELD(plan.gil), .verbs = RECORD },
+	{ "gil-blame", 0, NULL,
+	  "who keeps others from running: samples of the thread that holds the GIL, each as the "
+	  "nanoseconds that other threads waited for it meanwhile",
+	  take_flag, FIELD(gil_blame), .verbs = RECORD },
 	{ "window", 0, "TIME", "length of one profile", take_window, FIELD(window_s),
 	  .verbs = AGENT, .fallback = "10s" },
 	{ "cpu-budget", 0, "PERCENT",
@@ -425,7 +431,6 @@ static const struct option option_table[] = {
 	  .verbs = RECORD | AGENT | REPORT | CHECK | EVENTS, .flags = OPTION_LOCAL },
 
 	ELSEWHERE("idle", 0, "use -i, --wall: CPU time and the time that threads wait"),
-	ELSEWHERE("gil", 'g', "filtering by the GIL is not supported yet"),
 	ELSEWHERE("nonblocking", 0, "leave it out: pybpfprof never pauses a process"),
 };
 

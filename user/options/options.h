@@ -67,6 +67,7 @@ struct options {
 	struct recording_plan plan;
 	const char *show; /* this event alone; NULL: all */
 	bool off_cpu;	  /* with the event off-cpu */
+	bool gil_blame;	  /* record: beside the other events */
 	bool wall;	  /* record: the clock and off-cpu as one event */
 	bool all, subprocesses, threads;
 

@@ -251,9 +251,8 @@ static int write_event(const struct page *page, uint32_t event, const uint32_t *
 	const struct ledger ledger = profile_events__ledger(page->profile, event);
 
 	write_samples(page->profile, event, places, page->file);
-	fprintf(page->file,
-		"\"event\":\"%s\",\"unit\":\"%s\",\n\"ledger\":", shown->period ? shown->name : "",
-		shown->unit);
+	fprintf(page->file, "\"event\":\"%s\",\"unit\":\"%s\",\"meaning\":\"%s\",\n\"ledger\":",
+		shown->period ? shown->name : "", shown->unit, shown->meaning ?: "");
 	return write_json(ledger__json(&ledger), page->file);
 }
 

@@ -61,7 +61,10 @@ static int write_text(const struct profile *profile, const struct output_options
 	for (size_t i = 0; i < profile->sample_count; i++)
 		samples += profile__weight(profile, &profile->samples[i]);
 	title = plain_text__escape(options->title, SIZE_MAX);
-	fprintf(file, "%s\n%s\n\n%8s %8s %10s  %s\n", title, summary, "self", "total",
+	fprintf(file, "%s\n%s\n", title, summary);
+	if (profile->events[0].meaning)
+		fprintf(file, "%s: %s\n", profile->events[0].name, profile->events[0].meaning);
+	fprintf(file, "\n%8s %8s %10s  %s\n", "self", "total",
 		is_time(profile)	    ? "seconds"
 		: profile->events[0].period ? "count"
 					    : "samples",

@@ -59,11 +59,16 @@ static uint64_t ledger__errors(const struct ledger *ledger)
 	return errors;
 }
 
+uint64_t ledger__events(const struct ledger *ledger)
+{
+	return ledger__samples(ledger) + ledger->without_gil + ledger->lost;
+}
+
 bool ledger__adds_up(const struct ledger *ledger)
 {
 	uint64_t samples = ledger__samples(ledger);
 
-	return ledger->events == samples + ledger->lost &&
+	return ledger->events == ledger__events(ledger) &&
 	       samples == ledger__python(ledger) + ledger->outcomes[OUTCOME_NO_PYTHON] +
 				  ledger__errors(ledger);
 }
@@ -74,6 +79,7 @@ struct ledger ledger__since(const struct ledger *ledger, const struct ledger *be
 
 	since.events -= before->events;
 	since.lost -= before->lost;
+	since.without_gil -= before->without_gil;
 	for (int outcome = 0; outcome < OUTCOME_COUNT; outcome++)
 		since.outcomes[outcome] -= before->outcomes[outcome];
 	return since;
@@ -157,6 +163,7 @@ json_t *ledger__json(const struct ledger *ledger)
 		{ "line_unknown", ledger->outcomes[OUTCOME_LINE_UNKNOWN] },
 		{ "name_unknown", ledger->outcomes[OUTCOME_NAME_UNKNOWN] },
 		{ "lost", ledger->lost },
+		{ "without_gil", ledger->without_gil },
 	};
 	const struct count others[] = {
 		{ "stacks", ledger->stacks },
@@ -336,21 +343,24 @@ char *ledger__summary(const struct ledger *ledger)
 	char lost[GROUPED_BYTES];
 	char *rate = rate_text(ledger->rate_hz), *period = period_text(&ledger->periods);
 	char *by_name = error_text(ledger);
+	char *others = xasprintf(", %" PRIu64 " passed over for the GIL", ledger->without_gil);
 	char *lines = lack_text(ledger, OUTCOME_LINE_UNKNOWN, "a line number");
 	char *names = lack_text(ledger, OUTCOME_NAME_UNKNOWN, "a function name");
 	char *summary = xasprintf(
 		"%s samples of %s events in %.1f s%s%s%s: %s Python (%s truncated%s%s), "
-		"%s without Python, %s errors, %s lost%s",
+		"%s without Python, %s errors, %s lost%s%s",
 		grouped(ledger__samples(ledger), samples), grouped(ledger->events, events),
 		ledger->duration_s, ledger->rate_hz > 0 ? " at " : "",
 		ledger->rate_hz > 0 ? rate : "", period, grouped(ledger__python(ledger), python),
 		grouped(ledger->outcomes[OUTCOME_TRUNCATED], truncated), lines, names,
 		grouped(ledger->outcomes[OUTCOME_NO_PYTHON], no_python),
-		grouped(ledger__errors(ledger), errors), grouped(ledger->lost, lost), by_name);
+		grouped(ledger__errors(ledger), errors), grouped(ledger->lost, lost),
+		ledger->without_gil ? others : "", by_name);
 
 	free(rate);
 	free(period);
 	free(by_name);
+	free(others);
 	free(lines);
 	free(names);
 	return summary;
@@ -374,6 +384,8 @@ char *ledger__outline(const struct ledger *ledger)
 			outcome == OUTCOME_PYTHON ? "whole" : outcome__name(outcome));
 		separator = ", ";
 	}
+	if (ledger->without_gil)
+		fprintf(file, "; %s passed over for the GIL", grouped(ledger->without_gil, number));
 	if (ledger->lost)
 		fprintf(file, "; %s lost", grouped(ledger->lost, number));
 	fclose(file);

@@ -2,7 +2,7 @@
 /*
  * The ledger: what became of every sample.
  *
- *	events = samples + lost
+ *	events = samples + without_gil + lost
  *	samples = python + no_python + sum(errors)
  *
  * The kernel counts `events` on entry.  The others are counted from the stacks of the samples, so
@@ -43,7 +43,8 @@ struct ledger {
 	uint64_t events;
 	uint64_t outcomes[OUTCOME_COUNT]; /* PYTHON does not include TRUNCATED */
 	uint64_t lost;
-	uint64_t left_out; /* counted by the kernel but not delivered, of any process */
+	uint64_t without_gil; /* left out by --gil or --gil-blame */
+	uint64_t left_out;    /* counted by the kernel but not delivered, of any process */
 	uint64_t stacks;
 	uint64_t code_objects;
 	uint64_t unnamed_code_objects; /* gone before their names were read */
@@ -71,6 +72,9 @@ uint64_t ledger__samples(const struct ledger *ledger);
 
 /* Samples with a Python stack, truncated ones included. */
 uint64_t ledger__python(const struct ledger *ledger);
+
+/* Events by the first sum above. */
+uint64_t ledger__events(const struct ledger *ledger);
 
 /* Whether both sums above hold. */
 bool ledger__adds_up(const struct ledger *ledger);

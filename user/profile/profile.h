@@ -90,6 +90,7 @@ struct profile_stack {
 struct profile_event {
 	const char *name, *unit; /* "page-faults", "count"; not owned by the profile */
 	uint64_t period;	 /* 0: the clock */
+	const char *meaning;	 /* of the value, if the name does not say it; else NULL */
 };
 
 static inline void amount__add(struct amount *sum, struct amount more)

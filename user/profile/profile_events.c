@@ -14,6 +14,7 @@ struct ledger profile_events__ledger(const struct profile *profile, uint32_t eve
 
 	ledger.events = own->events;
 	ledger.lost = own->lost;
+	ledger.without_gil = own->without_gil;
 	ledger.left_out = own->left_out;
 	memcpy(ledger.outcomes, own->outcomes, sizeof(ledger.outcomes));
 	memcpy(ledger.native, own->native, sizeof(ledger.native));
@@ -48,6 +49,7 @@ static void add_ledger(struct ledger *sum, const struct ledger *more)
 {
 	sum->events += more->events;
 	sum->lost += more->lost;
+	sum->without_gil += more->without_gil;
 	sum->left_out += more->left_out;
 	for (int i = 0; i < OUTCOME_COUNT; i++)
 		sum->outcomes[i] += more->outcomes[i];
@@ -92,6 +94,14 @@ int profile_events__find(const struct profile *profile, const char *name)
 	return -1;
 }
 
+bool profile_events__lack_samples(const struct profile *profile)
+{
+	for (uint32_t i = 0; i < profile->event_count; i++)
+		if (profile->ledgers[i].events > profile->ledgers[i].without_gil)
+			return false;
+	return true;
+}
+
 void profile_events__set_rate(struct profile *profile, double rate_hz)
 {
 	profile->rate_hz = rate_hz;
@@ -109,8 +119,8 @@ char *profile_events__type(const struct profile_event *event)
 }
 
 /* The fields of a ledger that each event has. */
-static const char *const of_event[] = { "events", "samples",   "python", "no_python",
-					"lost",	  "truncated", "errors", "native" };
+static const char *const of_event[] = { "events",      "samples",   "python", "no_python", "lost",
+					"without_gil", "truncated", "errors", "native" };
 
 static json_t *event_json(const struct profile *profile, uint32_t event)
 {

@@ -157,7 +157,8 @@ enum exit_status recording__open(const struct recording_plan *plan,
 	};
 	recording->symbolizer = symbolizer__new(recording->profile, &recording->naming);
 	recording->counts = counts__new(recording->profile, recording->symbolizer);
-	recording->watch = watch__new(plan->following, &plan->filter, plan->processes_max);
+	recording->watch = watch__new(plan->following, &plan->filter, plan->processes_max,
+				      recording_plan__needs_gil(plan));
 	/* First, so that a signal during loading ends the run like a later one. */
 	recording->signals = signals__block(windows && windows->hang_up);
 	if (recording->signals < 0)
@@ -420,7 +421,7 @@ void recording__account(const struct recording *recording, struct ledger *ledger
 	memcpy(ledgers, recording->profile->ledgers, sizeof(recording->profile->ledgers));
 	for (uint32_t i = 0; i < recording->profile->event_count; i++) {
 		account(recording, i, &ledgers[i]);
-		ledgers[i].events = ledger__samples(&ledgers[i]) + ledgers[i].lost;
+		ledgers[i].events = ledger__events(&ledgers[i]);
 	}
 }
 
@@ -578,8 +579,7 @@ enum exit_status recording__run(struct recording *recording)
 	}
 	log__progress("");
 	finish(recording);
-	for (uint32_t i = 0; i < recording->profile->event_count; i++)
-		if (recording->profile->ledgers[i].events)
-			return STATUS_WRITTEN;
-	return watch__explain_empty(recording->watch);
+	return profile_events__lack_samples(recording->profile)
+		       ? watch__explain_empty(recording->watch, recording->profile->ledgers)
+		       : STATUS_WRITTEN;
 }

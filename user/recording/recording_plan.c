@@ -42,6 +42,15 @@ char *recording_plan__check(const struct recording_plan *plan)
 		       : NULL;
 }
 
+bool recording_plan__needs_gil(const struct recording_plan *plan)
+{
+	bool needs = plan->gil;
+
+	for (uint32_t i = 0; i < plan->event_count; i++)
+		needs |= plan->events[i].source->blames;
+	return needs;
+}
+
 struct sampler_scope recording_plan__scope(const struct recording_plan *plan)
 {
 	struct sampler_scope scope = {
@@ -53,6 +62,7 @@ struct sampler_scope recording_plan__scope(const struct recording_plan *plan)
 		.native_all = plan->native_all,
 		.split_run_queue = plan->split_run_queue,
 		.off_cpu_min_ns = plan->off_cpu_min_s * 1e9,
+		.gil = plan->gil,
 		.event_count = plan->event_count,
 	};
 

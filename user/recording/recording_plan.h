@@ -27,6 +27,7 @@ struct recording_plan {
 	uint32_t event_count; /* 0: the CPU clock alone */
 	bool split_run_queue; /* of off-cpu: time after wake-up is apart */
 	double off_cpu_min_s; /* shorter waits are left out */
+	bool gil;	      /* only samples of threads that hold the GIL */
 	enum line_detail lines;
 	enum thread_detail threads;
 	bool kernel;		 /* with the kernel's frames */
@@ -44,6 +45,9 @@ bool recording_plan__add_event(struct recording_plan *plan, const struct event *
 
 /* NULL, or an error message that the caller frees: what is set for off-cpu is without it. */
 char *recording_plan__check(const struct recording_plan *plan);
+
+/* Whether PLAN needs to know which thread holds the GIL. */
+bool recording_plan__needs_gil(const struct recording_plan *plan);
 
 /* The sampler's scope for PLAN.  With ALL_KINDS it includes what may turn out to be impossible. */
 struct sampler_scope recording_plan__scope(const struct recording_plan *plan);

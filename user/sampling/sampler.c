@@ -16,6 +16,7 @@
 #include "events/events.h"
 #include "processes/pid_namespace.h"
 #include "sampling/mappings.h"
+#include "sampling/programs.h"
 #include "sampling/sampler.h"
 #include "sampling/target_map.h"
 #include "sampling/waits.h"
@@ -191,6 +192,7 @@ void sampler__account(const struct sampler *sampler, uint32_t event, struct ledg
 	ledger->lost = sum_of(sampler, event, offsetof(struct event_counters, lost)) +
 		       (sampler->running ? slots__never_defined(sampler->slots, event)
 					 : slots__undefined(sampler->slots, event));
+	ledger->without_gil = sum_of(sampler, event, offsetof(struct event_counters, without_gil));
 	ledger->left_out = left_out(sampler, event);
 	ledger->ring_full = sum(sampler, offsetof(struct cpu_counters, ring_full));
 	if (source->account)
@@ -271,6 +273,7 @@ static int size_maps(struct pybpfprof_bpf *bpf, uint32_t cpus, uint32_t processe
 		{ bpf->maps.unwind_files, !native },
 		{ bpf->maps.unwind_rules, !native },
 		{ bpf->maps.waits, !waits },
+		{ bpf->maps.gil_waits, !bpf->rodata->config.blamed },
 	};
 	int error = 0;
 
@@ -308,49 +311,6 @@ static const volatile void *map_read_only(const struct bpf_map *map)
 	return memory == MAP_FAILED ? NULL : memory;
 }
 
-/* The program that takes the samples of EVENT, the one with NUMBER. */
-static struct bpf_program *program_of(const struct pybpfprof_bpf *bpf, const struct event *event,
-				      uint32_t number)
-{
-	struct bpf_program *const programs[EVENTS_MAX] = { bpf->progs.sample, bpf->progs.sample_1,
-							   bpf->progs.sample_2,
-							   bpf->progs.sample_3 };
-
-	return event->source->at_switches ? bpf->progs.off_cpu : programs[number];
-}
-
-/* Loads only the programs that this run and this kernel need. */
-static int choose_programs(struct pybpfprof_bpf *bpf, const struct sampler_scope *scope,
-			   bool with_mappings)
-{
-	bool follows = scope->following != FOLLOW_NONE;
-	const struct {
-		struct bpf_program *program;
-		bool wanted;
-	} choices[] = {
-		{ bpf->progs.find_process, !pid_namespace__is_first() },
-		{ bpf->progs.follow_fork, follows },
-		{ bpf->progs.follow_mapping, follows && with_mappings },
-	};
-	struct bpf_program *const samples[] = { bpf->progs.sample,   bpf->progs.sample_1,
-						bpf->progs.sample_2, bpf->progs.sample_3,
-						bpf->progs.off_cpu,  bpf->progs.count_wait,
-						bpf->progs.end_sleep };
-	int error = 0;
-
-	for (size_t i = 0; i < sizeof(choices) / sizeof(choices[0]) && !error; i++)
-		error = bpf_program__set_autoload(choices[i].program, choices[i].wanted);
-	for (size_t i = 0; i < sizeof(samples) / sizeof(samples[0]) && !error; i++)
-		error = bpf_program__set_autoload(samples[i], false);
-	for (uint32_t i = 0; i < scope->event_count && !error; i++)
-		error = bpf_program__set_autoload(program_of(bpf, &scope->events[i], i), true);
-	if (!error && bpf_program__autoload(bpf->progs.off_cpu))
-		error = bpf_program__set_autoload(bpf->progs.count_wait, true)
-				?: bpf_program__set_autoload(bpf->progs.end_sleep,
-							     scope->split_run_queue);
-	return error;
-}
-
 static int load(struct sampler *sampler, const struct sampler_scope *scope, bool with_mappings)
 {
 	struct pybpfprof_bpf *bpf = sampler->bpf = pybpfprof_bpf__open();
@@ -370,11 +330,14 @@ static int load(struct sampler *sampler, const struct sampler_scope *scope, bool
 			bpf->rodata->config.compared |= 1 << i;
 		if (scope->events[i].source->at_switches)
 			bpf->rodata->config.off_cpu = i;
+		if (scope->events[i].source->blames)
+			bpf->rodata->config.blamed |= 1 << i;
 	}
+	bpf->rodata->config.held = scope->gil ? UINT32_MAX : bpf->rodata->config.blamed;
 	bpf->bss->page_shift = __builtin_ctzl(sysconf(_SC_PAGESIZE));
 	bpf->bss->following = scope->following;
 	bpf->bss->unseen_thread_bits = scope->merging_threads ? UINT32_MAX : 0;
-	error = choose_programs(bpf, scope, with_mappings);
+	error = programs__choose(bpf, scope, with_mappings);
 	if (!error)
 		error = size_maps(bpf, sampler->cpus, scope->processes, scope->native,
 				  bpf_program__autoload(bpf->progs.off_cpu));
@@ -573,9 +536,12 @@ int sampler__start(struct sampler *sampler, struct event_rate rate)
 		error = sampler->events[i].source->open(&sampler->events[i], rate,
 							&sampler->runs[i]);
 	sampler->running = true;
+	if (!error)
+		error = attach(sampler->bpf->progs.count_gil_queue,
+			       &sampler->bpf->links.count_gil_queue);
 	for (uint32_t i = 0; i < sampler->event_count && !error; i++)
 		error = sampler->events[i].source->attach(
-			sampler->runs[i], program_of(sampler->bpf, &sampler->events[i], i));
+			sampler->runs[i], programs__of(sampler->bpf, &sampler->events[i], i));
 	return error;
 }
 

@@ -27,6 +27,7 @@ struct sampler_scope {
 	bool native, native_all; /* with native frames; with all of them */
 	bool split_run_queue;	 /* time after wake-up is apart from the wait */
 	uint64_t off_cpu_min_ns; /* shorter waits are left out */
+	bool gil;		 /* only of threads that hold the GIL */
 	struct event events[EVENTS_MAX];
 	uint32_t event_count; /* at least 1 */
 };

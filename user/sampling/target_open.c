@@ -59,6 +59,12 @@ static void explain_python(pid_t pid, const struct runtime *runtime, bool loadin
 			   offsets__versions());
 }
 
+const char *target__lack_of_gil(const struct runtime *runtime)
+{
+	return runtime->offsets.free_threaded ? "is a free-threaded build, without a GIL"
+					      : "does not tell which thread holds the GIL";
+}
+
 static void explain_not_python(pid_t pid)
 {
 	char *names, *pids;
@@ -125,6 +131,11 @@ enum exit_status target__explain(pid_t pid, const struct runtime *runtime, int e
 	case -ENOTSUP:
 	case -EAGAIN:
 		explain_python(pid, runtime, error == -EAGAIN);
+		return STATUS_NOT_PYTHON;
+	case -ENODATA:
+		log__error("process %d runs Python %s, which %s: profile it without --gil and "
+			   "--gil-blame",
+			   pid, runtime->version, target__lack_of_gil(runtime));
 		return STATUS_NOT_PYTHON;
 	case -ESRCH:
 		log__error("process %d has ended", pid);

@@ -12,8 +12,11 @@
 enum exit_status target__open(pid_t pid, bool needed, bool *silent, struct target_process **target);
 
 /* Writes why process PID cannot be profiled, for which runtime__find failed with ERROR; the exit
- * status.  RUNTIME is what runtime__find left; it may be NULL if ERROR is neither -ENOTSUP nor
- * -EAGAIN. */
+ * status.  RUNTIME is what runtime__find left; it may be NULL if ERROR is none of
+ * -ENOTSUP, -EAGAIN and -ENODATA.  That is for a Python that does not tell who holds its GIL. */
 enum exit_status target__explain(pid_t pid, const struct runtime *runtime, int error);
+
+/* The same as a clause: RUNTIME is a Python "which ...". */
+const char *target__lack_of_gil(const struct runtime *runtime);
 
 #endif

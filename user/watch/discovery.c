@@ -8,6 +8,7 @@
 #include "base/xalloc.h"
 #include "elf/elf_cache.h"
 #include "reading/reader.h"
+#include "sampling/target_open.h"
 #include "system/open_files.h"
 #include "watch/discovery.h"
 
@@ -116,6 +117,12 @@ static void leave(struct watch *watch, struct watched *watched, int error)
 	registry__drop(watch, watched);
 }
 
+/* Whether BPF cannot tell who holds TARGET's GIL, and has to: then each sample says so. */
+static bool lacks_gil(const struct watch *watch, const struct target_process *target)
+{
+	return watch->needs_gil && !layout_tells_holder(&target->runtime.layout);
+}
+
 /* Warns of what the profile will lack of TARGET, if TARGET is new. */
 static void warn_of(const struct watch *watch, const struct target_process *target)
 {
@@ -129,6 +136,11 @@ static void warn_of(const struct watch *watch, const struct target_process *targ
 			     target->runtime.version);
 	else if (!target->outcome)
 		target__warn_of_limits(target);
+	if (!target->outcome && lacks_gil(watch, target))
+		log__warning("process %d runs Python %s, which %s: its samples count as "
+			     "gil_untold",
+			     target->process.pid, target->runtime.version,
+			     target__lack_of_gil(&target->runtime));
 }
 
 /* The outcome of samples that came before TARGET was found.  A forked process may already have had
@@ -346,14 +358,24 @@ static void take_other(struct watch *watch, struct watched *watched, bool change
 	registry__drop_ended(watch, watched);
 }
 
+/* Whether TARGET, which WATCHED runs and which is not profiled because of ERROR, ends the
+ * recording. Then it is kept. */
+static bool ends_recording(struct watch *watch, struct watched *watched,
+			   struct target_process *target, int error)
+{
+	if (watched->pid != watch->child || !watch->needs_python)
+		return false;
+	watch->refused = target;
+	watch->refusal = error;
+	return true;
+}
+
 /* WATCHED runs TARGET, a Python that is not supported. */
 static void take_refused(struct watch *watch, struct watched *watched,
 			 struct target_process *target, int64_t now)
 {
-	if (watched->pid == watch->child && watch->needs_python) {
-		watch->refused = target;
+	if (ends_recording(watch, watched, target, -ENOTSUP))
 		return;
-	}
 	target->outcome = OUTCOME_NOT_SUPPORTED;
 	take_python(watch, watched, target, now);
 }
@@ -433,7 +455,8 @@ static void look_what_runs(struct watch *watch, struct watched *watched, int64_t
 	switch (error) {
 	case 0:
 		answer(watch, watched, &target->runtime);
-		take_python(watch, watched, target, now);
+		if (!lacks_gil(watch, target) || !ends_recording(watch, watched, target, -ENODATA))
+			take_python(watch, watched, target, now);
 		break;
 	case -ENOTSUP:
 		take_refused(watch, watched, target, now);

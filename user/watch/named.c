@@ -24,7 +24,8 @@ struct named {
 };
 
 /* Opens process PID, as target__open does. */
-static enum exit_status open_one(pid_t pid, bool needed, bool *silent, struct named *named)
+static enum exit_status open_one(const struct watch *watch, pid_t pid, bool *silent,
+				 struct named *named)
 {
 	enum exit_status status;
 	const char *by;
@@ -32,7 +33,10 @@ static enum exit_status open_one(pid_t pid, bool needed, bool *silent, struct na
 	named->pid = pid;
 	/* Before target__open, which reports all errors. */
 	process__identify_program(pid, &named->program);
-	status = target__open(pid, needed, silent, &named->target);
+	status = target__open(pid, watch->following == FOLLOW_NONE, silent, &named->target);
+	if (named->target && watch->needs_gil &&
+	    !layout_tells_holder(&named->target->runtime.layout))
+		status = target__explain(pid, &named->target->runtime, -ENODATA);
 	by = status || *silent ? NULL : process__stopped_by(pid);
 	if (by)
 		log__warning("process %d is stopped %s: it has no samples until it goes on", pid,
@@ -50,7 +54,7 @@ enum exit_status watch__open(struct watch *watch, const pid_t *pids, size_t coun
 		struct named *named = &watch->named[watch->named_count];
 		bool is_silent;
 
-		status = open_one(pids[i], watch->following == FOLLOW_NONE, &is_silent, named);
+		status = open_one(watch, pids[i], &is_silent, named);
 		if (!status)
 			watch->named_count++;
 		if (!is_silent)

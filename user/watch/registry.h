@@ -58,7 +58,9 @@ struct watch {
 	bool told_rest;			/* the processes that it left running were logged */
 	bool found;			/* a Python was found */
 	bool needs_python;		/* it may not run an unsupported Python */
-	struct target_process *refused; /* the unsupported Python that it runs */
+	struct target_process *refused; /* the Python that it runs ... */
+	int refusal;			/* ... and why not: for target__explain */
+	bool needs_gil;			/* who holds it */
 };
 
 /* Begins to watch process PID.  0 with *WATCHED, or -errno. */

@@ -29,13 +29,14 @@
 #define NOTE_NS_MAX (10 * NS_PER_S)
 
 struct watch *watch__new(enum following following, const struct process_filter *filter,
-			 size_t places)
+			 size_t places, bool needs_gil)
 {
 	struct watch *watch = xcalloc(1, sizeof(*watch));
 
 	watch->following = following;
 	watch->filter = filter;
 	watch->places = places;
+	watch->needs_gil = needs_gil;
 	return watch;
 }
 
@@ -543,10 +544,10 @@ static void explain_none(const struct watch *watch)
 			     "little for the rate; raise it with -r");
 }
 
-enum exit_status watch__explain_empty(const struct watch *watch)
+enum exit_status watch__explain_empty(const struct watch *watch, const struct ledger *ledger)
 {
 	if (watch->refused)
-		return target__explain(watch->first_pid, &watch->refused->runtime, -ENOTSUP);
+		return target__explain(watch->first_pid, &watch->refused->runtime, watch->refusal);
 	if (watch->command && !watch->found) {
 		log__error("%s ran no Python, or none that lived long enough to be found%s",
 			   watch->command[0],
@@ -555,7 +556,10 @@ enum exit_status watch__explain_empty(const struct watch *watch)
 				   : "");
 		return STATUS_NOT_PYTHON;
 	}
-	if (watch->warned_of_crowd)
+	if (ledger->without_gil)
+		log__warning("no samples: none of the threads that ran held the GIL, or, with "
+			     "--gil-blame, none waited for it");
+	else if (watch->warned_of_crowd)
 		log__warning("no samples of the processes within the limit: raise it with "
 			     "--max-processes");
 	else if (watch->following == FOLLOW_ALL)

@@ -24,9 +24,11 @@ struct watch;
 
 /* Watches nothing yet.  FOLLOWING says which processes it will watch besides those that are named,
  * and FILTER, which must outlive it, which of these are profiled.  PLACES is the number of
- * processes that BPF's map has room for.  Free with watch__free, NULL too, after the symbolizer. */
+ * processes that BPF's map has room for.  NEEDS_GIL: a named process, or one that is started, is
+ * refused if it does not tell who holds the GIL.  Free with watch__free, NULL too, after the
+ * symbolizer. */
 struct watch *watch__new(enum following following, const struct process_filter *filter,
-			 size_t places);
+			 size_t places, bool needs_gil);
 void watch__free(struct watch *watch);
 
 /* Opens the processes PIDS.  STATUS_WRITTEN, or the exit status after an error was logged. */
@@ -81,7 +83,7 @@ void watch__end(struct watch *watch);
  * process was known. */
 void watch__account(const struct watch *watch, struct ledger *ledger);
 
-/* Logs why there are no samples.  Returns the exit status. */
-enum exit_status watch__explain_empty(const struct watch *watch);
+/* Logs why there are no samples, by the LEDGER of the first event.  Returns the exit status. */
+enum exit_status watch__explain_empty(const struct watch *watch, const struct ledger *ledger);
 
 #endif

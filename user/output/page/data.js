@@ -38,7 +38,7 @@ class Profile {
 		this.unpackFrames(raw);
 		this.unpackThreads(raw);
 		this.events = [raw, ...raw.others].map(
-			({ event, unit, ledger, samples }) => ({ event, unit, ledger, samples }));
+			({ event, unit, meaning, ledger, samples }) => ({ event, unit, meaning, ledger, samples }));
 		this.before = null;
 		this.showEvent(0);
 		if (raw.before)
@@ -48,12 +48,13 @@ class Profile {
 
 	// Has the samples and the ledger of the event with this number.
 	showEvent(index) {
-		const { event, unit, ledger, samples } = this.events[index];
+		const { event, unit, meaning, ledger, samples } = this.events[index];
 		this.shownEvent = index;
 		this.ledger = ledger;
 		this.samples = unpackSamples(samples);
 		countedEvent = event;
 		countedUnit = event && unit;
+		countedMeaning = meaning;
 	}
 
 	unpackFrames(raw) {

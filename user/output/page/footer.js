@@ -71,7 +71,7 @@ function recordingRows(profile) {
 	return [
 		["Recorded", startTimeText(profile.startTime)],
 		["Duration", `${ledger.duration_s.toFixed(2)} s`],
-		...countedEvent ? [["Event", countedEvent]] : [
+		...countedEvent ? [["Event", countedMeaning ? `${countedEvent}: ${countedMeaning}` : countedEvent]] : [
 			["Rate", `${formatCount(ledger.rate_hz)} Hz of CPU time`],
 			["Sampling period", periodText(ledger)],
 		],
@@ -86,7 +86,7 @@ function recordingRows(profile) {
 	];
 }
 
-// [term, count, depth of indentation]: events = samples + lost, and so on down.
+// [term, count, depth of indentation]: events = samples + passed over + lost, and so on down.
 function ledgerRows(profile) {
 	const { ledger, reasons } = profile;
 	const errors = Object.entries(ledger.errors).filter(([, count]) => count > 0);
@@ -102,6 +102,8 @@ function ledgerRows(profile) {
 		["without Python on the thread", ledger.no_python, 2],
 		["Errors", errorCount(ledger), 2],
 		...errors.map(([name, count]) => [reasons[name] || name, count, 3]),
+		...(ledger.without_gil ?
+			[["Passed over: without the GIL, or nobody waited for it", ledger.without_gil, 1]] : []),
 		["Lost", ledger.lost, 1],
 	];
 }

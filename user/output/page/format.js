@@ -25,7 +25,7 @@ function eventName({ event }) {
 }
 
 // What is counted: samples of the clock, else the events that were sampled.
-let countedEvent = "", countedUnit = "";
+let countedEvent = "", countedUnit = "", countedMeaning = "";
 
 // COUNT of what is counted: of nanoseconds as seconds.
 function formatAmount(count) {

@@ -1,0 +1,301 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Which samples count with --gil, on every version, and for how much with --gil-blame. */
+#include <string.h>
+
+#include "harness.h"
+
+#define VERSION_3_12  0x030c0000
+#define VERSION_3_13  0x030d0000
+#define RUNTIME_SINCE 0x03070000
+
+#define FUTEX_CALL 202
+#define OTHER_CALL 35
+#define SLEEPS	   1 /* TASK_INTERRUPTIBLE */
+#define DEAD	   0x80
+#define VALUE	   1000
+#define ROUND_NS   (1ULL << 32) /* the count begins anew */
+
+static uint64_t gil; /* the address of its struct, where a GIL's is read */
+
+static bool tells(const struct image *image)
+{
+	return !image->offsets.free_threaded && image->offsets.version >= RUNTIME_SINCE;
+}
+
+/* Has the version's GIL, of interpreter INTERP, have room of its own. */
+static void make_gil(struct image *image, uint64_t interp)
+{
+	if (image->layout.runtime_gil != OFFSET_ABSENT) {
+		gil = image->interpreters + image->layout.runtime_gil;
+	} else if (image->layout.interp_gil != OFFSET_ABSENT) {
+		gil = image__allocate(image, 256);
+		image__set(interp, image->layout.interp_gil, gil);
+	}
+}
+
+/* An interpreter; what its pointer lies in is as large as a _PyRuntime up to the GIL. */
+static uint64_t make_interp(struct image *image)
+{
+	uint64_t interp;
+
+	kernel__set_sample_value(VALUE);
+	image->interpreters = image__allocate(image, 4096);
+	kernel__add_target(TGID, image->interpreters, 0, IMAGE_CODE_TYPE);
+	interp = image__interp(image);
+	make_gil(image, interp);
+	return interp;
+}
+
+/* Has the thread of TSTATE hold the GIL, or give it up: it remains the last holder. */
+static void hold(const struct image *image, uint64_t tstate, bool holds)
+{
+	uint32_t bit = image->layout.tstate_gil_bit;
+	uint64_t word;
+
+	if (bit != OFFSET_ABSENT) {
+		word = image__get(tstate, bit / 64 * 8) & ~(1ULL << bit % 64);
+		image__set(tstate, bit / 64 * 8, word | (uint64_t)holds << bit % 64);
+	} else if (tells(image)) {
+		image__set(gil, image->layout.gil_last_holder, tstate);
+		image__set(gil, image->layout.gil_last_holder + 8, holds);
+	}
+}
+
+/* Takes a sample, which counts or does not. */
+static struct last_sample sample(bool counts)
+{
+	const struct event_counters *counted = kernel__counters(0);
+	uint64_t events = counted->events, without = counted->without_gil;
+	struct last_sample taken = kernel__sample();
+
+	assert_int_equal(counted->events, events + 1);
+	assert_int_equal(counted->without_gil, without + !counts);
+	return taken;
+}
+
+static void only_the_holder_counts(void **state)
+{
+	struct image *image = *state;
+	uint64_t interp = make_interp(image);
+	uint64_t own = harness__python_thread(image, interp, 0, 3);
+	uint64_t other = harness__python_thread(image, interp, 1, 2);
+
+	kernel__need_gil(false);
+	if (!tells(image)) {
+		assert_int_equal(sample(true).outcome, OUTCOME_GIL_UNTOLD);
+		return;
+	}
+	hold(image, own, true);
+	harness__assert_whole(sample(true), 3);
+	hold(image, own, false);
+	sample(false);
+	hold(image, other, true);
+	sample(false);
+	harness__enter_thread(1);
+	harness__assert_whole(sample(true), 2);
+	assert_int_equal(kernel.definition_count, 2);
+}
+
+/* Where the thread state does not tell: the GIL's address from 3.12 on, its holder. */
+static void the_holder_is_found_with_few_reads(void **state)
+{
+	struct image *image = *state;
+	uint64_t interp = make_interp(image), own = harness__python_thread(image, interp, 0, 3);
+	unsigned long reads, more = image->offsets.version >= VERSION_3_13   ? 0
+				    : image->offsets.version >= VERSION_3_12 ? 2
+									     : 1;
+
+	if (!tells(image))
+		return;
+	kernel__sample();
+	kernel__sample();
+	reads = kernel.reads;
+	hold(image, own, true);
+	kernel__need_gil(false);
+	sample(true);
+	assert_int_equal(kernel.reads, reads + more);
+}
+
+static void threads_without_python_hold_none(void **state)
+{
+	struct image *image = *state;
+
+	harness__python_thread(image, make_interp(image), 0, 3);
+	kernel__need_gil(false);
+	harness__enter_thread(1);
+	sample(!tells(image));
+}
+
+static void a_gil_that_cannot_be_read_is_said(void **state)
+{
+	struct image *image = *state;
+	uint64_t interp = make_interp(image), nowhere = image__nowhere(image);
+
+	if (!tells(image) || image->offsets.version >= VERSION_3_13 ||
+	    image->offsets.version < VERSION_3_12)
+		return;
+	harness__python_thread(image, interp, 0, 3);
+	image__set(interp, image->layout.interp_gil, nowhere);
+	kernel__need_gil(false);
+	assert_int_equal(sample(true).outcome, OUTCOME_INTERPRETER_FAULT);
+}
+
+static struct task_struct thread(uint32_t number)
+{
+	return (struct task_struct){ .pid = TGID + number,
+				     .tgid = TGID,
+				     .start_time = 1000000 + number };
+}
+
+/* Thread NUMBER is switched out in a system call with the address of a futex. */
+static void leave(uint32_t number, uint64_t call, uint64_t futex, unsigned int state)
+{
+	struct task_struct idle = { 0 };
+
+	harness__enter_thread(number);
+	kernel.task_registers.cs = kernel.registers.cs;
+	kernel.task_registers.orig_ax = call;
+	kernel.task_registers.di = futex;
+	kernel__switch(&idle, state, false);
+	harness__enter_thread(0);
+}
+
+static void wait_for_gil(uint32_t number)
+{
+	leave(number, FUTEX_CALL, gil + 0x40, SLEEPS);
+}
+
+static void come_back(uint32_t number)
+{
+	struct task_struct task = thread(number);
+
+	kernel.tgid = kernel.tid = 0;
+	kernel__switch(&task, 0, false);
+	kernel.tgid = TGID;
+	harness__enter_thread(0);
+}
+
+/* What a sample of the holder adds: the value of all of its stacks grows by so many periods. */
+static void assert_waiters(uint64_t waiters)
+{
+	uint64_t before = 0, after = 0;
+
+	for (uint32_t i = 0; i < STACK_SLOTS; i++)
+		before += kernel__slot(0, i)->amount.value;
+	sample(waiters);
+	for (uint32_t i = 0; i < STACK_SLOTS; i++)
+		after += kernel__slot(0, i)->amount.value;
+	assert_int_equal(after - before, waiters * VALUE);
+}
+
+/* The holder is thread 0; false where no thread can be blamed. */
+static bool begin_blame(struct image *image)
+{
+	if (!tells(image))
+		return false;
+	hold(image, harness__python_thread(image, make_interp(image), 0, 3), true);
+	kernel__need_gil(true);
+	kernel.time_ns = 10 * ROUND_NS;
+	return true;
+}
+
+static void each_waiting_thread_counts_once(void **state)
+{
+	if (!begin_blame(*state))
+		return;
+	assert_waiters(0);
+	wait_for_gil(1);
+	assert_waiters(1);
+	wait_for_gil(2);
+	assert_waiters(2);
+	come_back(1);
+	assert_waiters(1);
+	come_back(2);
+	assert_waiters(0);
+}
+
+static void other_waits_do_not_count(void **state)
+{
+	if (!begin_blame(*state))
+		return;
+	leave(1, FUTEX_CALL, gil + 256, SLEEPS);
+	leave(1, FUTEX_CALL, gil - 8, SLEEPS);
+	leave(1, OTHER_CALL, gil, SLEEPS);
+	leave(1, FUTEX_CALL, gil, 0);
+	assert_waiters(0);
+}
+
+/* As 5.10 is. */
+static void waits_are_seen_by_an_old_kernel(void **state)
+{
+	if (!begin_blame(*state))
+		return;
+	kernel.old = true;
+	wait_for_gil(1);
+	assert_waiters(1);
+}
+
+/* The kernel may not run the program at a switch. */
+static void switches_may_be_missed(void **state)
+{
+	if (!begin_blame(*state))
+		return;
+	wait_for_gil(1);
+	wait_for_gil(1);
+	assert_waiters(1);
+	leave(1, OTHER_CALL, 0, SLEEPS);
+	assert_waiters(0);
+	come_back(1);
+	assert_waiters(0);
+	wait_for_gil(2);
+	leave(2, FUTEX_CALL, 0, DEAD);
+	assert_waiters(0);
+}
+
+/* A count that nothing corrects is over with its round. */
+static void the_count_begins_anew(void **state)
+{
+	if (!begin_blame(*state))
+		return;
+	wait_for_gil(1);
+	kernel.time_ns += ROUND_NS;
+	wait_for_gil(2);
+	assert_waiters(1);
+	come_back(1);
+	assert_waiters(1);
+	kernel.time_ns += 2 * ROUND_NS;
+	assert_waiters(0);
+	come_back(2);
+	assert_waiters(0);
+}
+
+static void a_child_inherits_no_waits(void **state)
+{
+	struct mm_struct memory = { .arg_start = 1, .arg_end = 2 };
+
+	if (!begin_blame(*state))
+		return;
+	wait_for_gil(1);
+	kernel__follow(FOLLOW_CHILDREN);
+	kernel__fork(TGID, TGID + 100, &memory);
+	assert_int_not_equal(kernel__target(TGID)->gil_queue, 0);
+	assert_int_equal(kernel__target(TGID + 100)->gil_queue, 0);
+}
+
+int main(void)
+{
+	const struct check checks[] = {
+		CHECK(only_the_holder_counts),
+		CHECK(the_holder_is_found_with_few_reads),
+		CHECK(threads_without_python_hold_none),
+		CHECK(a_gil_that_cannot_be_read_is_said),
+		CHECK(each_waiting_thread_counts_once),
+		CHECK(other_waits_do_not_count),
+		CHECK(waits_are_seen_by_an_old_kernel),
+		CHECK(switches_may_be_missed),
+		CHECK(the_count_begins_anew),
+		CHECK(a_child_inherits_no_waits),
+	};
+
+	return harness__run(checks, sizeof(checks) / sizeof(checks[0]));
+}

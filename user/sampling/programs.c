@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include <bpf/libbpf.h>
+
+#include "processes/pid_namespace.h"
+#include "sampling/programs.h"
+#include "pybpfprof.skel.h" /* needs the types of the headers above */
+
+struct bpf_program *programs__of(const struct pybpfprof_bpf *bpf, const struct event *event,
+				 uint32_t number)
+{
+	struct bpf_program *const programs[EVENTS_MAX] = { bpf->progs.sample, bpf->progs.sample_1,
+							   bpf->progs.sample_2,
+							   bpf->progs.sample_3 };
+
+	return event->source->at_switches ? bpf->progs.off_cpu : programs[number];
+}
+
+int programs__choose(struct pybpfprof_bpf *bpf, const struct sampler_scope *scope,
+		     bool with_mappings)
+{
+	bool follows = scope->following != FOLLOW_NONE;
+	const struct {
+		struct bpf_program *program;
+		bool wanted;
+	} choices[] = {
+		{ bpf->progs.find_process, !pid_namespace__is_first() },
+		{ bpf->progs.follow_fork, follows },
+		{ bpf->progs.follow_mapping, follows && with_mappings },
+		{ bpf->progs.count_gil_queue, bpf->rodata->config.blamed },
+	};
+	struct bpf_program *const samples[] = { bpf->progs.sample,   bpf->progs.sample_1,
+						bpf->progs.sample_2, bpf->progs.sample_3,
+						bpf->progs.off_cpu,  bpf->progs.count_wait,
+						bpf->progs.end_sleep };
+	int error = 0;
+
+	for (size_t i = 0; i < sizeof(choices) / sizeof(choices[0]) && !error; i++)
+		error = bpf_program__set_autoload(choices[i].program, choices[i].wanted);
+	for (size_t i = 0; i < sizeof(samples) / sizeof(samples[0]) && !error; i++)
+		error = bpf_program__set_autoload(samples[i], false);
+	for (uint32_t i = 0; i < scope->event_count && !error; i++)
+		error = bpf_program__set_autoload(programs__of(bpf, &scope->events[i], i), true);
+	if (!error && bpf_program__autoload(bpf->progs.off_cpu))
+		error = bpf_program__set_autoload(bpf->progs.count_wait, true)
+				?: bpf_program__set_autoload(bpf->progs.end_sleep,
+							     scope->split_run_queue);
+	return error;
+}

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Which of the BPF programs a recording runs. */
+#ifndef PYBPFPROF_PROGRAMS_H
+#define PYBPFPROF_PROGRAMS_H
+
+#include <stdbool.h>
+
+#include "sampling/sampler.h"
+
+struct bpf_program;
+struct pybpfprof_bpf;
+
+/* The program that takes the samples of EVENT, the one with NUMBER. */
+struct bpf_program *programs__of(const struct pybpfprof_bpf *bpf, const struct event *event,
+				 uint32_t number);
+
+/* Has only the programs loaded that SCOPE and this kernel need; BPF's config is set. WITH_MAPPINGS:
+ * BPF sees them.  0 or -errno. */
+int programs__choose(struct pybpfprof_bpf *bpf, const struct sampler_scope *scope,
+		     bool with_mappings);
+
+#endif
