@@ -46,6 +46,21 @@ __noinline int holds_gil(__u32 cpu)
 	return holder[0] == walk->tstate && (__u32)holder[1];
 }
 
+/* In PyThreadState.state of a free-threaded build. */
+#define SUSPENDED 2
+
+/* Gives the wait of the thread, whose state was found, its own reason if it is for a futex and
+ * another thread has suspended this one. */
+static __always_inline void note_suspension(struct walk *walk)
+{
+	if (walk->wait != WAIT_SYSTEM_CALL + FUTEX || walk->layout.tstate_state == OFFSET_ABSENT ||
+	    tstate_int(walk, walk->layout.tstate_state) != SUSPENDED)
+		return;
+	walk->wait = WAIT_SUSPENDED;
+	walk->hash_seed = ~walk->hash_seed;
+	walk->hash = walk->hash_seed;
+}
+
 /* Whether the futex that the thread waits for is in the GIL: of several interpreters in that of the
  * newest, which the others share if it is not its own. */
 __noinline int waits_for_gil(__u32 cpu)

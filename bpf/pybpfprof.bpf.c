@@ -152,6 +152,7 @@ static __always_inline bool walk_stack(struct walk *walk, __u32 cpu, __u64 threa
 	if ((held && !value) || !find_counted(walk, cpu, thread, task, held))
 		return false;
 	if (walk->outcome == OUTCOME_PYTHON) {
+		note_suspension(walk);
 		leave_entry_gap(walk, &target->entry_gap);
 		walk_python(walk, cpu);
 		if (is_doubted(walk))

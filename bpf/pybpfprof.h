@@ -370,6 +370,7 @@ enum wait_reason {
 	WAIT_KERNEL,
 	WAIT_GIL,
 	WAIT_STOPPED,
+	WAIT_SUSPENDED, /* by another thread, which stops all of the interpreter's */
 	WAIT_SYSTEM_CALL = 16,
 };
 

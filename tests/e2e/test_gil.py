@@ -6,29 +6,25 @@ import os
 
 import pytest
 
+from conftest import wait_for
+from folded import parse_folded
 from standins import UNAVAILABLE, each
+from test_off_cpu import is_confined, threads_of
 
 GIL_SINCE = (3, 7)
 RATE = ("-r", "999")
-CALLS = "keep_here", "release_here", "sleep_here", "spin_here"
-
-
-def shown(run):
-    """The functions of gil.py that the profile has, each with its count or value."""
-    return {name: run.count_name(name) for name in CALLS if run.count_name(name)}
 
 
 @pytest.mark.pythons(since=GIL_SINCE)
 def test_only_what_holds_the_gil_is_shown(python, profile, target):
-    """A hash of a large string is made without the GIL."""
+    """A hash of a large string is made without it."""
     program = target(python, "gil.py", "spin_here", "release_here")
     run = profile("-p", program.pid, "--gil", *RATE, cpu=0.5)
     assert run.count_name("spin_here") > 0
     assert run.ledger["without_gil"] > 0
     assert sum(run.ledger["errors"].values()) == 0 and run.ledger["no_python"] == 0
-    both = profile("-p", program.pid, *RATE, cpu=0.5)
-    assert both.count_name("release_here") > run.count_name("release_here")
-    assert both.ledger["without_gil"] == 0
+    all_threads = profile("-p", program.pid, *RATE, cpu=0.5)
+    assert all_threads.count_name("release_here") > 0 and all_threads.ledger["without_gil"] == 0
 
 
 @pytest.mark.pythons(since=GIL_SINCE)
@@ -116,3 +112,18 @@ def test_a_free_threaded_build_has_none(build, standin, profile, target):
     assert run.ledger["errors"]["gil_untold"] == run.samples > 0
     assert run.count_name("[Python does not tell who holds the GIL]") == run.samples
     assert "its samples count as gil_untold" in run.stderr
+
+
+@pytest.mark.parametrize("build", each(UNAVAILABLE))
+def test_threads_that_are_stopped_say_so(build, standin, profile, target, tmp_path):
+    """By another one that stops all."""
+    program = target.start([standin(build), "suspend"])
+    path = tmp_path / "waits.folded"
+    run = profile.start("-p", program.pid, "--off-cpu", "-o", path, files=False)
+    wait_for(lambda: is_confined(run))
+    before = threads_of(program.pid)
+    wait_for(lambda: sum(count > before[thread] + 20 for thread, count in threads_of(program.pid).items()) >= 2)
+    run.interrupt().finish()
+    assert run.status == 0, run.stderr
+    reasons = {frames[-1].name for frames, value in parse_folded(path.read_text(encoding="utf-8")) if value}
+    assert {"[stopped for another thread]", "[lock]"} <= reasons

@@ -282,6 +282,28 @@ static void a_child_inherits_no_waits(void **state)
 	assert_int_equal(kernel__target(TGID + 100)->gil_queue, 0);
 }
 
+#define SUSPENDED 2 /* PyThreadState.state */
+
+/* In a free-threaded build, while another thread has stopped all. */
+static void a_thread_that_was_suspended_says_so(void **state)
+{
+	struct image *image = *state;
+	uint64_t tstate = harness__python_thread(image, make_interp(image), 0, 3);
+	uint32_t offset = image->layout.tstate_state, own = SUSPENDED;
+
+	assert_int_equal(offset != OFFSET_ABSENT, image->offsets.free_threaded);
+	leave(0, FUTEX_CALL, tstate + 0x40, SLEEPS);
+	assert_int_equal(kernel.definitions[0]->wait, WAIT_SYSTEM_CALL + FUTEX_CALL);
+	if (offset == OFFSET_ABSENT)
+		return;
+	memcpy((void *)(tstate + offset), &own, sizeof(own));
+	leave(0, FUTEX_CALL, tstate + 0x40, SLEEPS);
+	leave(0, OTHER_CALL, 0, SLEEPS);
+	assert_int_equal(kernel.definition_count, 3);
+	assert_int_equal(kernel.definitions[1]->wait, WAIT_SUSPENDED);
+	assert_int_equal(kernel.definitions[2]->wait, WAIT_SYSTEM_CALL + OTHER_CALL);
+}
+
 int main(void)
 {
 	const struct check checks[] = {
@@ -295,6 +317,7 @@ int main(void)
 		CHECK(switches_may_be_missed),
 		CHECK(the_count_begins_anew),
 		CHECK(a_child_inherits_no_waits),
+		CHECK(a_thread_that_was_suspended_says_so),
 	};
 
 	return harness__run(checks, sizeof(checks) / sizeof(checks[0]));

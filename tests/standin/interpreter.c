@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * interpreter [reuse | deep DEPTH | pass | churn | storm | break WORD VALUE | hostile HOW]
+ * interpreter [reuse | deep DEPTH | suspend | pass | churn | storm | break WORD VALUE |
+ *              hostile HOW]
  *
  * What a process of CPython looks like from outside, without a Python in it: this
  * is compiled against the headers of the version that it stands in for (3.13 and
@@ -16,16 +17,24 @@
  *
  * reuse: on a line of input, the last thread ends, and another one begins that has
  * its number and other copies.  deep: each stack has DEPTH frames, in several chunks of the data
- * stack.  pass, churn, storm: code or threads are not for long; see changes.c.  break: word WORD of
- * the debug offsets is VALUE.  hostile: what no interpreter does; see hostilities.c.
+ * stack.  suspend: all threads wait for a futex again and again, every second one as if another
+ * thread had suspended it.  pass, churn, storm: code or threads are not for long; see changes.c.
+ * break: word WORD of the debug offsets is VALUE.  hostile: what no interpreter does; see
+ * hostilities.c.
  */
 #include "interpreter.h"
+
+#include <linux/futex.h>
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
 
 #define CHUNK_BYTES	16384
+#define WAIT_NS		2000000
 #define TAG_OF_DEFERRED 1
 
 const unsigned long Py_Version = PY_VERSION_HEX;
@@ -37,6 +46,9 @@ struct thread threads[THREADS + 1];
 
 /* How many frames each stack has. */
 static int depth = FUNCTIONS;
+
+/* Whether threads wait instead of running. */
+static int suspending;
 
 void set_executable(_PyInterpreterFrame *frame, void *object)
 {
@@ -149,12 +161,25 @@ static void make_thread(int number, int index)
 	}
 }
 
+/* What a thread does that stops where another one wants it to, or waits for a lock. */
+static void wait_for_others(struct thread *thread)
+{
+	static const struct timespec timeout = { .tv_nsec = WAIT_NS };
+	static unsigned int word;
+
+	thread->state->base.state = thread->number % 2 ? _Py_THREAD_SUSPENDED : _Py_THREAD_DETACHED;
+	for (;;)
+		syscall(SYS_futex, &word, FUTEX_WAIT_PRIVATE, 0, &timeout, NULL, 0);
+}
+
 /* Goes from instruction to instruction. */
 static void run(struct thread *thread)
 {
 	int first = position_of(thread->number, CALLERS);
 	_PyInterpreterFrame *leaf = thread->frames[CALLERS];
 
+	if (suspending)
+		wait_for_others(thread);
 	for (unsigned int turn = 0; !thread->stop; turn++) {
 		*(_Py_CODEUNIT *volatile *)&leaf->instr_ptr =
 			instruction(thread, CALLERS, first + turn % LEAF_LINES);
@@ -265,6 +290,7 @@ int main(int argc, char **argv)
 
 	if (strcmp(what, "break") == 0)
 		((uint64_t *)&_PyRuntime)[atoi(argv[2])] = strtoull(argv[3], NULL, 0);
+	suspending = strcmp(what, "suspend") == 0;
 	if (strcmp(what, "deep") == 0)
 		depth = atoi(argv[2]);
 	for (int i = 0; i < FUNCTIONS; i++)

@@ -51,9 +51,10 @@ char *wait__text(uint32_t wait)
 		return xasprintf("[%s]", word);
 	if (wait >= WAIT_SYSTEM_CALL)
 		return xasprintf("[system call %u]", wait - WAIT_SYSTEM_CALL);
-	return xstrdup(wait == WAIT_GIL	       ? "[waiting for the GIL]"
-		       : wait == WAIT_STOPPED  ? "[stopped]"
-		       : wait == WAIT_RUNNABLE ? "[runnable, not running]"
-		       : wait == WAIT_FAULT    ? "[page fault]"
-					       : "[in the kernel]");
+	return xstrdup(wait == WAIT_GIL		? "[waiting for the GIL]"
+		       : wait == WAIT_STOPPED	? "[stopped]"
+		       : wait == WAIT_SUSPENDED ? "[stopped for another thread]"
+		       : wait == WAIT_RUNNABLE	? "[runnable, not running]"
+		       : wait == WAIT_FAULT	? "[page fault]"
+						: "[in the kernel]");
 }
