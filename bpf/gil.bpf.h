@@ -51,14 +51,18 @@ __noinline int holds_gil(__u32 cpu)
 
 /* Gives the wait of the thread, whose state was found, its own reason if it is for a futex and
  * another thread has suspended this one. */
-static __always_inline void note_suspension(struct walk *walk)
+__noinline int note_suspension(__u32 cpu)
 {
-	if (walk->wait != WAIT_SYSTEM_CALL + FUTEX || walk->layout.tstate_state == OFFSET_ABSENT ||
+	struct walk *walk = bpf_map_lookup_elem(&walks, &cpu);
+
+	if (!walk || walk->wait != WAIT_SYSTEM_CALL + FUTEX ||
+	    walk->layout.tstate_state == OFFSET_ABSENT ||
 	    tstate_int(walk, walk->layout.tstate_state) != SUSPENDED)
-		return;
+		return 0;
 	walk->wait = WAIT_SUSPENDED;
 	walk->hash_seed = ~walk->hash_seed;
 	walk->hash = walk->hash_seed;
+	return 0;
 }
 
 /* Whether the futex that the thread waits for is in the GIL: of several interpreters in that of the

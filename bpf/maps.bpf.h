@@ -161,6 +161,8 @@ struct walk {
 	__u32 has_registers;
 	__s32 system_call; /* if these are the task's */
 	__u32 wait;	   /* enum wait_reason */
+	__u32 held;	   /* only the sample of the GIL's holder counts */
+	__u32 passed;	   /* it did not */
 	__u32 busy;	   /* a program that an NMI may interrupt works with it */
 	__u32 slot;	   /* of this CPU, that the stack was counted in */
 	__u64 program_counter;

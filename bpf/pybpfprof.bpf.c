@@ -117,27 +117,26 @@ static __always_inline bool passes_over(const struct target *target)
 	return rate_shift(target) && bpf_get_prandom_u32() & ((1U << rate_shift(target)) - 1);
 }
 
-/* Finds the state of the current thread.  HELD: only of the GIL's holder.  Returns whether the
- * sample counts: it does, too, if the reason why that is not known is in walk->outcome. */
+/* Finds the state of the current thread.  Returns whether the sample counts: it does, too, if the
+ * reason why that is not known is in walk->outcome. */
 static __always_inline bool find_counted(struct walk *walk, __u32 cpu, __u64 thread,
-					 const struct task_view *task, bool held)
+					 const struct task_view *task)
 {
 	find_thread(walk, cpu, thread, task, &walk->target);
-	if (!held)
+	if (!walk->held)
 		return true;
 	if (walk->outcome == OUTCOME_PYTHON)
 		return holds_gil(cpu);
 	return walk->outcome != OUTCOME_NO_PYTHON && walk->outcome != OUTCOME_NO_INTERPRETER;
 }
 
-/* Walks the stack of the current thread.  HELD: only if it holds the GIL, and VALUE is not 0.
- * Returns whether the sample counts. */
+/* Walks the stack of the current thread, which has VALUE.  Returns whether the sample counts. */
 static __always_inline bool walk_stack(struct walk *walk, __u32 cpu, __u64 thread,
-				       const struct task_view *task, bool held, __u64 value)
+				       const struct task_view *task, __u64 value)
 {
 	const struct target *target = &walk->target;
 	struct layout *layout = bpf_map_lookup_elem(&layouts, &target->layout);
-	bool untold = held && layout && !layout_tells_holder(layout);
+	bool untold = walk->held && layout && !layout_tells_holder(layout);
 
 	if (target->state == TARGET_REFUSED || !layout || untold) {
 		walk->outcome = !layout				  ? OUTCOME_NO_LAYOUT
@@ -149,10 +148,10 @@ static __always_inline bool walk_stack(struct walk *walk, __u32 cpu, __u64 threa
 	}
 	walk->layout = *layout;
 	walk->code_type = target->code_type;
-	if ((held && !value) || !find_counted(walk, cpu, thread, task, held))
+	if ((walk->held && !value) || !find_counted(walk, cpu, thread, task))
 		return false;
 	if (walk->outcome == OUTCOME_PYTHON) {
-		note_suspension(walk);
+		note_suspension(cpu);
 		leave_entry_gap(walk, &target->entry_gap);
 		walk_python(walk, cpu);
 		if (is_doubted(walk))
@@ -200,20 +199,20 @@ static __always_inline bool count_sample(struct walk *walk, struct target *targe
 {
 	__u64 thread = bpf_get_current_pid_tgid();
 	struct task_view task = view_task();
-	bool counts;
 	__u32 depth;
 
 	counter->events++;
 	walk->identify = walk->target.identify;
 	begin_walk(walk, thread, &task);
-	counts = walk_stack(walk, cpu, thread, &task, config.held & 1 << event, value);
+	walk->held = config.held >> event & 1;
+	walk->passed = !walk_stack(walk, cpu, thread, &task, value);
 	if (walk->several != walk->target.several)
 		target->several = walk->several;
 	if (walk->lent != walk->target.lent)
 		target->lent = walk->lent;
 	if (walk->target.begins && walk->outcome != OUTCOME_NO_INTERPRETER)
 		target->begins = false;
-	if (!counts) {
+	if (walk->passed) {
 		counter->without_gil++;
 		return false;
 	}

@@ -32,7 +32,7 @@ def initrd(binary, tmp_path_factory):
         waits = describe_job([PROFILER, *OUTPUTS, "--off-cpu", "-k", "-d", SECONDS],
                              [describe(image.guest_command(contents.pythons()[0]) + ["-S", "/programs/waits.py"], 0)])
         blame = describe_job([PROFILER, *OUTPUTS, "--gil-blame", "-d", SECONDS, "-r", RATE],
-                             [describe(image.guest_command(contents.pythons()[0]) +
+                             [describe(image.guest_command(contents.pythons()[-1]) +
                                        ["-S", "/programs/gil.py", "keep_here", "sleep_here"], 0)])
         return build_image(str(tmp_path_factory.mktemp("image")), binary, contents,
                            {"profile": profile, "kernel frames": below, "native frames": native,
