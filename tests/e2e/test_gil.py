@@ -8,6 +8,7 @@ import pytest
 
 from conftest import wait_for
 from folded import parse_folded
+from pythons import own_and_fetched_pythons
 from standins import UNAVAILABLE, each
 from test_off_cpu import is_confined, threads_of
 
@@ -89,10 +90,12 @@ def test_the_agent_does_not_blame(profile):
     assert run.status == 2 and "the agent cannot sample gil-blame" in run.stderr
 
 
+def those_that_do_not_tell():
+    return [python for python in own_and_fetched_pythons() if python.version < GIL_SINCE]
+
+
+@pytest.mark.pythons(which=those_that_do_not_tell)
 def test_a_python_that_does_not_tell_is_refused(python, profile, target):
-    """Up to 3.6."""
-    if python.version >= GIL_SINCE:
-        pytest.skip("it tells")
     program = target(python, "gil.py", "spin_here")
     said = "runs Python %d.%d.%d, which does not tell which thread holds the GIL" % python.version
     run = profile.attempt("-p", program.pid, "--gil", "-d", "1")
