@@ -3,7 +3,7 @@
 
 #include "agent/agent.h"
 #include "base/xalloc.h"
-#include "cmd_agent.h"
+#include "verbs.h"
 
 #define NS_PER_S 1000000000LL
 
@@ -44,6 +44,14 @@ static char *check(struct options *options)
 	return xstrdup("nowhere to send profiles: add --store DIR, --push URL or --listen ADDRESS");
 }
 
+static enum exit_status run(struct options *options)
+{
+	if (!options->print_config)
+		return agent__run(options);
+	options__print_config(options, stdout);
+	return STATUS_WRITTEN;
+}
+
 const struct verb verb_agent = {
 	.bit = VERB_AGENT,
 	.name = "agent",
@@ -66,21 +74,5 @@ const struct verb verb_agent = {
 		"Exit status: 0 stopped; 1 failed; 2 wrong usage; 4 the kernel or missing\n"
 		"permissions prevent it.\n",
 	.check = check,
+	.run = run,
 };
-
-enum exit_status cmd_agent(int count, char **arguments)
-{
-	struct options options;
-	enum exit_status status = options__parse(&verb_agent, count, arguments, &options);
-
-	if (status)
-		return status;
-	if (options.help)
-		options__print_help(&verb_agent);
-	else if (options.print_config)
-		options__print_config(&options, stdout);
-	else
-		status = agent__run(&options);
-	options__free(&options);
-	return status;
-}

@@ -1,8 +1,27 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "base/log.h"
 #include "check/probes.h"
-#include "cmd_agent.h"
-#include "cmd_check.h"
+#include "verbs.h"
+
+static enum exit_status run(struct options *options)
+{
+	struct options agent = { 0 };
+	enum exit_status status = STATUS_WRITTEN;
+
+	if (options->agent)
+		status = options__parse(&verb_agent, options->agent_count, options->agent, &agent);
+	if (!status && agent.help) {
+		options__print_help(&verb_check);
+	} else if (!status) {
+		/* The agent's options have set a level, too: the higher one applies. */
+		if (options->level > log__level())
+			log__set_level(options->level);
+		if (!probes__run(options->agent ? &agent : NULL, options->json))
+			status = STATUS_NOT_ALLOWED;
+	}
+	options__free(&agent);
+	return status;
+}
 
 const struct verb verb_check = {
 	.bit = VERB_CHECK,
@@ -14,25 +33,5 @@ const struct verb verb_check = {
 		 "Usage: pybpfprof check [--json] [--agent [OPTION...]]\n"
 		 "\n",
 	.tail = "Exit status: 0 it works; 1 failure; 2 wrong usage; 4 it does not work.\n",
+	.run = run,
 };
-
-enum exit_status cmd_check(int count, char **arguments)
-{
-	struct options options, agent = { 0 };
-	enum exit_status status = options__parse(&verb_check, count, arguments, &options);
-
-	if (!status && options.agent)
-		status = options__parse(&verb_agent, options.agent_count, options.agent, &agent);
-	if (!status && (options.help || agent.help)) {
-		options__print_help(&verb_check);
-	} else if (!status) {
-		/* The agent's options have set a level, too: the higher one applies. */
-		if (options.level > log__level())
-			log__set_level(options.level);
-		if (!probes__run(options.agent ? &agent : NULL, options.json))
-			status = STATUS_NOT_ALLOWED;
-	}
-	options__free(&agent);
-	options__free(&options);
-	return status;
-}

@@ -5,19 +5,8 @@
 #include <string.h>
 
 #include "base/xalloc.h"
-#include "cmd_events.h"
 #include "events/events.h"
-
-const struct verb verb_events = {
-	.bit = VERB_EVENTS,
-	.name = "events",
-	.usage = "Lists the events that -e can sample on this machine, what a sample stands for\n"
-		 "without COUNT or HZ, and why others cannot be sampled.\n"
-		 "\n"
-		 "Usage: pybpfprof events\n"
-		 "\n",
-	.tail = "Exit status: 0 the list was printed; 1 failure; 2 wrong usage.\n",
-};
+#include "verbs.h"
 
 /* What a sample of EVENT stands for, by default; the caller frees. */
 static char *default_text(const struct event *event)
@@ -48,10 +37,11 @@ static void print_event(const struct event *event)
 	free(text);
 }
 
-static void print_events(void)
+static enum exit_status run(struct options *options)
 {
 	const struct event *listed;
 
+	(void)options;
 	printf("%-24s %-12s %s\n", "EVENT", "UNIT", "A SAMPLE IS");
 	for (size_t i = 0; event_sources[i]; i++) {
 		for (size_t j = 0; (listed = event_sources[i]->list(j)); j++) {
@@ -61,17 +51,17 @@ static void print_events(void)
 			print_event(&event);
 		}
 	}
+	return STATUS_WRITTEN;
 }
 
-enum exit_status cmd_events(int count, char **arguments)
-{
-	struct options options;
-	enum exit_status status = options__parse(&verb_events, count, arguments, &options);
-
-	if (!status && options.help)
-		options__print_help(&verb_events);
-	else if (!status)
-		print_events();
-	options__free(&options);
-	return status;
-}
+const struct verb verb_events = {
+	.bit = VERB_EVENTS,
+	.name = "events",
+	.usage = "Lists the events that -e can sample on this machine, what a sample stands for\n"
+		 "without COUNT or HZ, and why others cannot be sampled.\n"
+		 "\n"
+		 "Usage: pybpfprof events\n"
+		 "\n",
+	.tail = "Exit status: 0 the list was printed; 1 failure; 2 wrong usage.\n",
+	.run = run,
+};

@@ -8,14 +8,13 @@
 
 #include "base/log.h"
 #include "base/xalloc.h"
-#include "cmd_record.h"
-#include "options/options.h"
 #include "output/output_file.h"
 #include "processes/identity.h"
 #include "profile/plain_text.h"
 #include "profile/profile_events.h"
 #include "recording/recording.h"
 #include "recording/report.h"
+#include "verbs.h"
 #include "watch/watch.h"
 
 /* The last place to save a profile that could not be written elsewhere. */
@@ -180,42 +179,6 @@ static char *check(struct options *options)
 	options->shown.by_process = options->all || options->subprocesses;
 	return NULL;
 }
-
-const struct verb verb_record = {
-	.bit = VERB_RECORD,
-	.name = "record",
-	.usage =
-		"Profiles running Python programs by sampling. It does not change or pause them.\n"
-		"\n"
-		"Usage: pybpfprof [record] -p PID... [OPTION...]   profile running processes\n"
-		"       pybpfprof [record] -s -p PID [OPTION...]   profile a server and its "
-		"workers\n"
-		"       pybpfprof [record] -a [OPTION...]          profile every Python process\n"
-		"       pybpfprof [record] [OPTION...] -- COMMAND [ARG...]\n"
-		"                                                  start a program and profile it\n"
-		"       pybpfprof check [--json]                   check whether it works here\n"
-		"       pybpfprof agent [OPTION...]                profile continuously\n"
-		"       pybpfprof report --store DIR [OPTION...]   show what the agent stored\n"
-		"       pybpfprof events                           list what -e can sample\n"
-		"\n"
-		"For the options of check, agent and report: pybpfprof check --help, and so on.\n",
-	.tail = "Examples:\n"
-		"  sudo pybpfprof --pid 1234 --duration 30\n"
-		"  sudo pybpfprof -s -p 1234 -d 60 -o server.html\n"
-		"  sudo pybpfprof -p 1234 -d 10 -r 999 -o web.folded\n"
-		"  sudo pybpfprof -o app.pb.gz -- python3 app.py\n"
-		"  sudo pybpfprof -a -d 60\n"
-		"\n"
-		"Exit status:\n"
-		"  0  a profile was written\n"
-		"  1  failure\n"
-		"  2  wrong usage\n"
-		"  3  not a Python process, or a Python version that is not supported\n"
-		"  4  the kernel or missing permissions prevent it\n"
-		"  5  no sample came: the processes were idle, stopped or ended; the profile is "
-		"empty\n",
-	.check = check,
-};
 
 struct written_profile {
 	const struct profile *profile;
@@ -428,11 +391,19 @@ static unsigned int unasked_kinds(const struct recording_plan *plan)
 	return (plan->native ? 0 : 1 << FRAME_NATIVE) | (plan->kernel ? 0 : 1 << FRAME_KERNEL);
 }
 
-static enum exit_status record(const struct options *options)
+static enum exit_status record(struct options *options)
 {
 	struct recording *recording;
-	enum exit_status status = recording__open(&options->plan, NULL, &recording);
+	enum exit_status status;
 
+	if (options->version) {
+		puts("pybpfprof " PYBPFPROF_VERSION);
+		return STATUS_WRITTEN;
+	}
+	status = check_outputs(options);
+	if (status)
+		return status;
+	status = recording__open(&options->plan, NULL, &recording);
 	if (!status)
 		status = recording__run(recording);
 	if (status == STATUS_WRITTEN || status == STATUS_NO_SAMPLE) {
@@ -453,22 +424,39 @@ static enum exit_status record(const struct options *options)
 	return status;
 }
 
-enum exit_status cmd_record(int count, char **arguments)
-{
-	struct options options;
-	enum exit_status status = options__parse(&verb_record, count, arguments, &options);
-
-	if (status)
-		return status;
-	if (options.help) {
-		options__print_help(&verb_record);
-	} else if (options.version) {
-		puts("pybpfprof " PYBPFPROF_VERSION);
-	} else {
-		status = check_outputs(&options);
-		if (!status)
-			status = record(&options);
-	}
-	options__free(&options);
-	return status;
-}
+const struct verb verb_record = {
+	.bit = VERB_RECORD,
+	.name = "record",
+	.usage =
+		"Profiles running Python programs by sampling. It does not change or pause them.\n"
+		"\n"
+		"Usage: pybpfprof [record] -p PID... [OPTION...]   profile running processes\n"
+		"       pybpfprof [record] -s -p PID [OPTION...]   profile a server and its "
+		"workers\n"
+		"       pybpfprof [record] -a [OPTION...]          profile every Python process\n"
+		"       pybpfprof [record] [OPTION...] -- COMMAND [ARG...]\n"
+		"                                                  start a program and profile it\n"
+		"       pybpfprof check [--json]                   check whether it works here\n"
+		"       pybpfprof agent [OPTION...]                profile continuously\n"
+		"       pybpfprof report --store DIR [OPTION...]   show what the agent stored\n"
+		"       pybpfprof events                           list what -e can sample\n"
+		"\n"
+		"For the options of check, agent and report: pybpfprof check --help, and so on.\n",
+	.tail = "Examples:\n"
+		"  sudo pybpfprof --pid 1234 --duration 30\n"
+		"  sudo pybpfprof -s -p 1234 -d 60 -o server.html\n"
+		"  sudo pybpfprof -p 1234 -d 10 -r 999 -o web.folded\n"
+		"  sudo pybpfprof -o app.pb.gz -- python3 app.py\n"
+		"  sudo pybpfprof -a -d 60\n"
+		"\n"
+		"Exit status:\n"
+		"  0  a profile was written\n"
+		"  1  failure\n"
+		"  2  wrong usage\n"
+		"  3  not a Python process, or a Python version that is not supported\n"
+		"  4  the kernel or missing permissions prevent it\n"
+		"  5  no sample came: the processes were idle, stopped or ended; the profile is "
+		"empty\n",
+	.check = check,
+	.run = record,
+};

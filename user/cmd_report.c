@@ -7,10 +7,10 @@
 #include "base/now.h"
 #include "base/quantity.h"
 #include "base/xalloc.h"
-#include "cmd_report.h"
 #include "output/output.h"
 #include "output/output_file.h"
 #include "store/store.h"
+#include "verbs.h"
 
 #define NS_PER_S 1000000000LL
 
@@ -43,21 +43,6 @@ static char *check(struct options *options)
 	options->shown.by_process = true;
 	return wrong;
 }
-
-const struct verb verb_report = {
-	.bit = VERB_REPORT,
-	.name = "report",
-	.usage = "Shows profiles that pybpfprof agent has stored.\n"
-		 "\n"
-		 "Usage: pybpfprof report --store DIR [OPTION...]\n",
-	.tail = "Examples:\n"
-		"  sudo pybpfprof report --store /var/lib/pybpfprof --since 5m -f text -o -\n"
-		"  sudo pybpfprof report --store /var/lib/pybpfprof --since 2h --until 1h \\\n"
-		"      --label service_name=web -o web.html\n"
-		"\n"
-		"Exit status: 0 a profile was written; 1 failure; 2 wrong usage; 5 no samples.\n",
-	.check = check,
-};
 
 struct written_profile {
 	const struct options *options;
@@ -314,17 +299,18 @@ static enum exit_status run(struct options *options)
 	return status;
 }
 
-enum exit_status cmd_report(int count, char **arguments)
-{
-	struct options options;
-	enum exit_status status = options__parse(&verb_report, count, arguments, &options);
-
-	if (status)
-		return status;
-	if (options.help)
-		options__print_help(&verb_report);
-	else
-		status = run(&options);
-	options__free(&options);
-	return status;
-}
+const struct verb verb_report = {
+	.bit = VERB_REPORT,
+	.name = "report",
+	.usage = "Shows profiles that pybpfprof agent has stored.\n"
+		 "\n"
+		 "Usage: pybpfprof report --store DIR [OPTION...]\n",
+	.tail = "Examples:\n"
+		"  sudo pybpfprof report --store /var/lib/pybpfprof --since 5m -f text -o -\n"
+		"  sudo pybpfprof report --store /var/lib/pybpfprof --since 2h --until 1h \\\n"
+		"      --label service_name=web -o web.html\n"
+		"\n"
+		"Exit status: 0 a profile was written; 1 failure; 2 wrong usage; 5 no samples.\n",
+	.check = check,
+	.run = run,
+};

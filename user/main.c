@@ -12,20 +12,11 @@
 
 #include "base/log.h"
 #include "base/xalloc.h"
-#include "cmd_agent.h"
-#include "cmd_check.h"
-#include "cmd_events.h"
-#include "cmd_record.h"
-#include "cmd_report.h"
+#include "verbs.h"
 
 /* The verbs; the first one may be left out. */
-static const struct {
-	const struct verb *verb;
-	enum exit_status (*run)(int count, char **arguments);
-} verbs[] = {
-	{ &verb_record, cmd_record }, { &verb_check, cmd_check },   { &verb_agent, cmd_agent },
-	{ &verb_report, cmd_report }, { &verb_events, cmd_events },
-};
+static const struct verb *const verbs[] = { &verb_record, &verb_check, &verb_agent, &verb_report,
+					    &verb_events };
 
 #define VERB_COUNT (sizeof(verbs) / sizeof(verbs[0]))
 
@@ -42,8 +33,8 @@ static const char *find_meant(const char *word)
 {
 	for (unsigned int errors = 1; errors <= OPTIONS_TYPING_ERRORS; errors++)
 		for (size_t i = 0; i < VERB_COUNT; i++)
-			if (options__is_near(word, verbs[i].verb->name, errors))
-				return verbs[i].verb->name;
+			if (options__is_near(word, verbs[i]->name, errors))
+				return verbs[i]->name;
 	return NULL;
 }
 
@@ -52,8 +43,8 @@ static enum exit_status run(int count, char **arguments)
 	const char *word = count > 1 ? arguments[1] : "-", *meant;
 
 	for (size_t i = 0; i < VERB_COUNT; i++)
-		if (strcmp(word, verbs[i].verb->name) == 0)
-			return verbs[i].run(count - 1, arguments + 1);
+		if (strcmp(word, verbs[i]->name) == 0)
+			return options__run(verbs[i], count - 1, arguments + 1);
 	for (size_t i = 0; i < sizeof(elsewhere) / sizeof(elsewhere[0]); i++) {
 		if (strcmp(word, elsewhere[i][0]) != 0)
 			continue;
@@ -62,7 +53,7 @@ static enum exit_status run(int count, char **arguments)
 	}
 	meant = *word == '-' ? NULL : find_meant(word);
 	if (!meant)
-		return cmd_record(count, arguments);
+		return options__run(verbs[0], count, arguments);
 	log__error("unknown verb '%s': did you mean pybpfprof %s?", word, meant);
 	return STATUS_USAGE;
 }

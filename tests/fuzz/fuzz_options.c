@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "input.h"
-#include "cmd_record.h"
+#include "verbs.h"
 
 #define WORDS_MAX 64
 

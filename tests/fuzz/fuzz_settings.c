@@ -9,11 +9,10 @@
 #include <unistd.h>
 
 #include "base/xalloc.h"
-#include "cmd_agent.h"
-#include "cmd_report.h"
 #include "input.h"
 #include "push/credentials.h"
 #include "python/unicode.h"
+#include "verbs.h"
 
 #define WORDS_MAX  32
 #define PARTS_MAX  3
@@ -179,7 +178,7 @@ static void try_report(char *text)
 	char *words[WORDS_MAX + 1] = { "report" };
 	int count = take_words(text, words);
 
-	cmd_report(count, words);
+	options__run(&verb_report, count, words);
 }
 
 /* Whether the host behind http:// is one that no packet leaves this machine for. */

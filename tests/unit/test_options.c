@@ -7,11 +7,8 @@
 #include <cmocka.h>
 
 #include "base/log.h"
-#include "cmd_agent.h"
-#include "cmd_check.h"
-#include "cmd_record.h"
-#include "cmd_report.h"
 #include "options/option_table.h"
+#include "verbs.h"
 
 #define ARGUMENTS_MAX 16
 

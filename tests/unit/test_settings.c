@@ -11,7 +11,7 @@
 #include <cmocka.h>
 
 #include "base/xalloc.h"
-#include "cmd_agent.h"
+#include "verbs.h"
 
 #define WORDS_MAX 4
 

@@ -258,6 +258,21 @@ void options__free(struct options *options)
 	*options = (struct options){ 0 };
 }
 
+enum exit_status options__run(const struct verb *verb, int count, char **arguments)
+{
+	struct options options;
+	enum exit_status status = options__parse(verb, count, arguments, &options);
+
+	if (status)
+		return status;
+	if (options.help)
+		options__print_help(verb);
+	else
+		status = verb->run(&options);
+	options__free(&options);
+	return status;
+}
+
 bool options__is_chosen(const struct options *options, const char *name)
 {
 	const struct setting *setting =

@@ -44,6 +44,8 @@ struct verb {
 	/* Checks combinations of values, and sets what follows from several; also called with
 	 * --help.  Returns NULL, or what is wrong, allocated.  May be NULL itself. */
 	char *(*check)(struct options *options);
+	/* Does it. */
+	enum exit_status (*run)(struct options *options);
 };
 
 struct option_labels {
@@ -120,6 +122,9 @@ struct options {
 enum exit_status options__parse(const struct verb *verb, int count, char **arguments,
 				struct options *options);
 void options__free(struct options *options);
+
+/* Runs VERB with its command line, or prints its help.  Returns the exit status. */
+enum exit_status options__run(const struct verb *verb, int count, char **arguments);
 
 /* Reads the agent's configuration again.  Options that need a restart keep their values, with a
  * warning.  Returns false after an error message; OPTIONS are unchanged then. */
