@@ -35,11 +35,13 @@ extern const struct store_table_layout store_tables[STORE_TABLES];
 /* Added to a function's kind if its machine code is the interpreter's. */
 #define STORE_KIND_INTERPRETER 256
 
+/* The event of windows of the clock.  Others have text for event__parse, as "page-faults:100". */
+#define STORE_CLOCK "cpu"
+
 struct store {
 	char *path; /* of the database file */
 	sqlite3 *database;
-	int64_t version; /* of its schema; a store that is only read may have an older one */
-	int lock;	 /* on the folder, if the store is written to; otherwise -1 */
+	int lock; /* on the folder, if the store is written to; otherwise -1 */
 	/* Statements of each table, prepared for the first window: find a row, add it, extend its
 	 * use. */
 	sqlite3_stmt *find[STORE_TABLES], *insert[STORE_TABLES], *touch[STORE_TABLES];

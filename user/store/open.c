@@ -21,7 +21,7 @@
 
 /* The event of a window's samples.  The values of a service's samples, in the order of its counts;
  * NULL if they follow from the counts. */
-#define EVENT_COLUMN "event TEXT NOT NULL DEFAULT 'cpu'"
+#define EVENT_COLUMN "event TEXT NOT NULL DEFAULT '" STORE_CLOCK "'"
 #define VALUE_COLUMN "sample_values BLOB"
 
 /* A location without a mapping has 0. */
@@ -75,6 +75,15 @@ static const char migration[] =
 	"ALTER TABLE services ADD COLUMN " VALUE_COLUMN ";"
 	"PRAGMA user_version = 2;"
 	"COMMIT;";
+
+/* For what only reads version 1: hides its tables behind views that look like the present ones. */
+static const char views[] =
+	"PRAGMA temp_store = MEMORY;"
+	"CREATE TEMP VIEW mappings AS SELECT 0 AS id, 0 AS first, 0 AS last, 0 AS file_offset,"
+	" 0 AS file, 0 AS build_id WHERE 0;"
+	"CREATE TEMP VIEW locations AS SELECT *, 0 AS mapping, 0 AS address FROM main.locations;"
+	"CREATE TEMP VIEW windows AS SELECT *, '" STORE_CLOCK "' AS event FROM main.windows;"
+	"CREATE TEMP VIEW services AS SELECT *, NULL AS sample_values FROM main.services;";
 
 /* Turns an empty database into a store. */
 static char *create_schema(struct store *store)
@@ -136,7 +145,6 @@ static char *check_kind(struct store *store, enum store_access wanted)
 	}
 	if (code)
 		return database__explain(store);
-	store->version = SCHEMA_VERSION;
 	if (empty && wanted == STORE_WRITE)
 		return create_schema(store);
 	if (empty && wanted == STORE_LOOK)
@@ -151,11 +159,11 @@ static char *check_kind(struct store *store, enum store_access wanted)
 		return xasprintf("%s was made by a newer pybpfprof (format %lld, this one reads up "
 				 "to %d): use that version, or another folder",
 				 store->path, (long long)version, SCHEMA_VERSION);
-	store->version = version;
-	if (version == SCHEMA_VERSION || wanted != STORE_WRITE)
+	if (version == SCHEMA_VERSION)
 		return NULL;
-	store->version = SCHEMA_VERSION;
-	return migrate(store);
+	if (wanted == STORE_WRITE)
+		return migrate(store);
+	return database__run(store, views) ? database__explain(store) : NULL;
 }
 
 /* Readers never block the writer.  After a crash of the machine the last windows may be missing,

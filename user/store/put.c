@@ -7,6 +7,7 @@
  * rest, so a row that is used again gets an allowance: an eighth of the number of windows in the
  * store.  Unused rows stay that much longer.
  */
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,7 +16,6 @@
 #include "store/database.h"
 #include "store/packing.h"
 #include "store/room.h"
-#include "store/stored_event.h"
 
 /* The allowance, as a part of the windows in the store. */
 #define AHEAD_PART 8
@@ -368,6 +368,17 @@ static char *outcomes_text(const struct ledger *ledger)
 	return text;
 }
 
+/* The event of a window's row; the caller frees it. */
+static char *event_text(const struct profile_event *event)
+{
+	if (!event->period)
+		return xstrdup(STORE_CLOCK);
+	/* A wait's value is its length. */
+	if (event__named(event->name).source->at_switches)
+		return xstrdup(event->name);
+	return xasprintf("%s:%" PRIu64, event->name, event->period);
+}
+
 /* The window's row for the event. */
 static void put_window(struct writer *writer)
 {
@@ -375,7 +386,8 @@ static void put_window(struct writer *writer)
 	const struct ledger *ledger = &window->ledgers[writer->event];
 	sqlite3_stmt *statement = writer->store->put_window;
 	char *outcomes = outcomes_text(ledger);
-	char *name = stored_event__text(&window->profile->events[writer->event]);
+	const struct profile_event *event = &window->profile->events[writer->event];
+	char *name = event_text(event);
 
 	sqlite3_bind_int64(statement, 1, window->start_unix_ns);
 	sqlite3_bind_int64(statement, 2, window->end_unix_ns);

@@ -3,7 +3,8 @@
  * Reads a profile from the database.
  *
  * A service's samples of a window are packed bytes, and a day of windows has millions of stacks in
- * them.  So samples are added up by row number first, and each stack is looked up once, at the end.
+ * them.  So samples are added up by row number first, and each stack and location is looked up
+ * once, at the end.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -16,7 +17,6 @@
 #include "services/service.h"
 #include "store/database.h"
 #include "store/packing.h"
-#include "store/stored_event.h"
 
 /* Bounds of a window's rate, in Hz; others mean that the database is corrupt. */
 #define RATE_MIN 1e-3
@@ -38,10 +38,9 @@ struct reader {
 	const struct store_query *query;
 	struct profile *profile;
 	struct store_found *found;
-	sqlite3_stmt *select[STORE_TABLES];
-	/* For each table but label_sets, row number to index in the profile, stored as the value of
-	 * a sum. */
-	struct sums numbers[STORE_TABLES];
+	sqlite3_stmt *select_location, *select_stack, *select_labels;
+	/* Row number to index in the profile, stored as the value of a sum. */
+	struct sums locations, stacks;
 	struct known_labels *labels;
 	double lowest_hz, highest_hz; /* of the clock; 0: no samples */
 	int64_t start_ns, end_ns;     /* of the last window that was added */
@@ -49,37 +48,17 @@ struct reader {
 	char *wrong;		      /* the first error */
 };
 
-static const char *const selects[STORE_TABLES] = {
-	[TABLE_STRINGS] = "SELECT text FROM strings WHERE id = ?1",
-	[TABLE_FUNCTIONS] = ("SELECT name, filename, short_filename, first_line, kind, nameless "
-			     "FROM functions WHERE id = ?1"),
-	[TABLE_MAPPINGS] =
-		"SELECT first, last, file_offset, file, build_id FROM mappings WHERE id = ?1",
-	[TABLE_LOCATIONS] = "SELECT function, line, mapping, address FROM locations WHERE id = ?1",
-	[TABLE_STACKS] = "SELECT locations FROM stacks WHERE id = ?1",
-	[TABLE_LABEL_SETS] = "SELECT labels FROM label_sets WHERE id = ?1",
-};
-
-/* The same for version 1, which has no machine code and only the clock. */
-static const char *select_of(const struct store *store, enum store_table table)
-{
-	if (store->version >= 2)
-		return selects[table];
-	return table == TABLE_MAPPINGS ? "SELECT 0"
-	       : table == TABLE_LOCATIONS
-		       ? "SELECT function, line, 0, 0 FROM locations WHERE id = ?1"
-		       : selects[table];
-}
-
-/* Remembers the index of row ID of TABLE, and returns it. */
-static uint32_t know(struct reader *reader, enum store_table table, int64_t id, uint32_t number)
-{
-	/* 0 is no row number.  A damaged database may refer to it: such a row is looked up each
-	 * time. */
-	if (id)
-		sums__add(&reader->numbers[table], id, 0, number);
-	return number;
-}
+static const char select_location[] =
+	"SELECT line, address, mapping, kind, first_line, nameless, name.text, path.text,"
+	" short.text, first, last, file_offset, file.text, build_id.text FROM locations"
+	" JOIN functions ON functions.id = function"
+	" JOIN strings AS name ON name.id = functions.name"
+	" JOIN strings AS path ON path.id = functions.filename"
+	" JOIN strings AS short ON short.id = functions.short_filename"
+	" LEFT JOIN mappings ON mappings.id = mapping"
+	" LEFT JOIN strings AS file ON file.id = mappings.file"
+	" LEFT JOIN strings AS build_id ON build_id.id = mappings.build_id"
+	" WHERE locations.id = ?1";
 
 /* Records the first error; returns whether there is one. */
 static bool check(struct reader *reader, int code)
@@ -99,21 +78,22 @@ static void take_for_broken(struct reader *reader)
 					  reader->store->path);
 }
 
-/* Row ID of TABLE, valid until the statement is reset; NULL on an error. */
-static sqlite3_stmt *select_row(struct reader *reader, enum store_table table, int64_t id)
+/* Row ID of STATEMENT, valid until the statement is reset; NULL on an error.  0 is no row number,
+ * but a damaged database may refer to it. */
+static sqlite3_stmt *select_row(struct reader *reader, sqlite3_stmt *statement, int64_t id)
 {
-	sqlite3_stmt *statement = reader->select[table];
 	int code;
 
 	if (reader->wrong)
 		return NULL;
 	sqlite3_bind_int64(statement, 1, id);
 	code = sqlite3_step(statement);
-	if (code == SQLITE_ROW)
+	if (code == SQLITE_ROW && id)
 		return statement;
-	if (code == SQLITE_DONE)
+	if (code == SQLITE_DONE || code == SQLITE_ROW)
 		take_for_broken(reader);
-	check(reader, code);
+	else
+		check(reader, code);
 	sqlite3_reset(statement);
 	return NULL;
 }
@@ -128,98 +108,69 @@ static void take_blob(sqlite3_stmt *row, int column, const uint8_t **at, const u
 	*end = *at + (bytes ? sqlite3_column_bytes(row, column) : 0);
 }
 
-/* The same for a row that is not in the profile yet.  NULL with its index in *NUMBER if it is; with
- * 0 on an error. */
-static sqlite3_stmt *select_new(struct reader *reader, enum store_table table, int64_t id,
-				uint32_t *number)
+static string_id take_text(struct reader *reader, sqlite3_stmt *row, int column)
 {
-	const struct sum *known = sums__find(&reader->numbers[table], id);
+	const char *text = (const char *)sqlite3_column_text(row, column);
 
-	*number = known ? known->value : 0;
-	return known ? NULL : select_row(reader, table, id);
-}
-
-static string_id get_string(struct reader *reader, int64_t id)
-{
-	string_id string;
-	const char *text;
-	sqlite3_stmt *row = select_new(reader, TABLE_STRINGS, id, &string);
-
-	if (!row)
-		return string;
-	text = (const char *)sqlite3_column_text(row, 0);
 	if (!text)
 		take_for_broken(reader);
-	string = text ? profile__string(reader->profile, text) : 0;
-	sqlite3_reset(row);
-	return know(reader, TABLE_STRINGS, id, string);
+	return text ? profile__string(reader->profile, text) : 0;
 }
 
-static uint32_t get_function(struct reader *reader, int64_t id)
+static uint32_t take_function(struct reader *reader, sqlite3_stmt *row)
 {
-	struct profile_function function;
-	uint32_t number;
-	sqlite3_stmt *row = select_new(reader, TABLE_FUNCTIONS, id, &number);
-	int kind;
-	bool of_interpreter;
-
-	if (!row)
-		return number;
-	kind = sqlite3_column_int(row, 4);
-	of_interpreter = kind & STORE_KIND_INTERPRETER;
-	kind &= ~STORE_KIND_INTERPRETER;
-	if (kind < FRAME_PYTHON || kind > FRAME_REASON)
-		take_for_broken(reader);
-	function = (struct profile_function){
-		.name = get_string(reader, sqlite3_column_int64(row, 0)),
-		.filename = get_string(reader, sqlite3_column_int64(row, 1)),
-		.short_filename = get_string(reader, sqlite3_column_int64(row, 2)),
-		.first_line = sqlite3_column_int64(row, 3),
-		.kind = kind,
+	int kind = sqlite3_column_int(row, 3);
+	struct profile_function function = {
+		.kind = kind & ~STORE_KIND_INTERPRETER,
+		.of_interpreter = !!(kind & STORE_KIND_INTERPRETER),
+		.first_line = sqlite3_column_int64(row, 4),
 		.nameless = sqlite3_column_int(row, 5),
-		.of_interpreter = of_interpreter,
+		.name = take_text(reader, row, 6),
+		.filename = take_text(reader, row, 7),
+		.short_filename = take_text(reader, row, 8),
 	};
-	sqlite3_reset(row);
-	return know(reader, TABLE_FUNCTIONS, id, profile__function(reader->profile, &function));
+
+	if (function.kind < FRAME_PYTHON || function.kind > FRAME_REASON)
+		take_for_broken(reader);
+	return profile__function(reader->profile, &function);
 }
 
-static uint32_t get_mapping(struct reader *reader, int64_t id)
+/* A location without a mapping has 0. */
+static uint32_t take_mapping(struct reader *reader, sqlite3_stmt *row)
 {
 	struct profile_mapping mapping;
-	uint32_t number = 0;
-	sqlite3_stmt *row = id ? select_new(reader, TABLE_MAPPINGS, id, &number) : NULL;
 
-	if (!row)
-		return number;
+	if (!sqlite3_column_int64(row, 2))
+		return 0;
 	mapping = (struct profile_mapping){
-		.start = sqlite3_column_int64(row, 0),
-		.limit = sqlite3_column_int64(row, 1),
-		.offset = sqlite3_column_int64(row, 2),
-		.file = get_string(reader, sqlite3_column_int64(row, 3)),
-		.build_id = get_string(reader, sqlite3_column_int64(row, 4)),
+		.start = sqlite3_column_int64(row, 9),
+		.limit = sqlite3_column_int64(row, 10),
+		.offset = sqlite3_column_int64(row, 11),
+		.file = take_text(reader, row, 12),
+		.build_id = take_text(reader, row, 13),
 	};
-	sqlite3_reset(row);
-	return know(reader, TABLE_MAPPINGS, id, profile__mapping(reader->profile, &mapping));
+	return profile__mapping(reader->profile, &mapping);
 }
 
 static uint32_t get_location(struct reader *reader, int64_t id)
 {
+	const struct sum *known = sums__find(&reader->locations, id);
+	sqlite3_stmt *row = known ? NULL : select_row(reader, reader->select_location, id);
 	struct profile_location location;
 	uint32_t number;
-	sqlite3_stmt *row = select_new(reader, TABLE_LOCATIONS, id, &number);
 
 	if (!row)
-		return number;
+		return known ? known->value : 0;
 	location = (struct profile_location){
-		.function = get_function(reader, sqlite3_column_int64(row, 0)),
-		.line = sqlite3_column_int64(row, 1),
-		.mapping = get_mapping(reader, sqlite3_column_int64(row, 2)),
-		.address = sqlite3_column_int64(row, 3),
+		.function = take_function(reader, row),
+		.line = sqlite3_column_int64(row, 0),
+		.mapping = take_mapping(reader, row),
+		.address = sqlite3_column_int64(row, 1),
 	};
 	sqlite3_reset(row);
-	if (reader->wrong)
-		return 0;
-	return know(reader, TABLE_LOCATIONS, id, profile__location(reader->profile, &location));
+	number = profile__location(reader->profile, &location);
+	sums__add(&reader->locations, id, 0, number);
+	return number;
 }
 
 static uint32_t unpack_stack(struct reader *reader, sqlite3_stmt *row)
@@ -238,14 +189,16 @@ static uint32_t unpack_stack(struct reader *reader, sqlite3_stmt *row)
 
 static uint32_t get_stack(struct reader *reader, int64_t id)
 {
+	const struct sum *known = sums__find(&reader->stacks, id);
+	sqlite3_stmt *row = known ? NULL : select_row(reader, reader->select_stack, id);
 	uint32_t stack;
-	sqlite3_stmt *row = select_new(reader, TABLE_STACKS, id, &stack);
 
 	if (!row)
-		return stack;
+		return known ? known->value : 0;
 	stack = unpack_stack(reader, row);
 	sqlite3_reset(row);
-	return know(reader, TABLE_STACKS, id, stack);
+	sums__add(&reader->stacks, id, 0, stack);
+	return stack;
 }
 
 /* Whether LABELS match the query: one of the given values for each name in it. */
@@ -274,7 +227,7 @@ static struct known_labels *get_labels(struct reader *reader, int64_t id)
 	HASH_FIND(hh, reader->labels, &id, sizeof(id), known);
 	if (known)
 		return known;
-	row = select_row(reader, TABLE_LABEL_SETS, id);
+	row = select_row(reader, reader->select_labels, id);
 	if (!row)
 		return NULL;
 	labels = json_loads((const char *)sqlite3_column_text(row, 0), 0, NULL);
@@ -420,6 +373,25 @@ static void add_head(struct reader *reader, sqlite3_stmt *row, struct ledger *le
 		add_rate(reader, rate_hz);
 }
 
+/* Parses the event of a window's row, such as "page-faults:100"; false if it is no known event. */
+static bool parse_event(const char *text, struct event *event)
+{
+	char *wrong;
+
+	*event = event__default();
+	if (!text || strcmp(text, STORE_CLOCK) == 0)
+		return text;
+	wrong = event__parse(text, event);
+	free(wrong);
+	return !wrong && event->period;
+}
+
+static void bind_times(sqlite3_stmt *statement, const struct store_query *query)
+{
+	sqlite3_bind_int64(statement, 1, query->since_unix_ns);
+	sqlite3_bind_int64(statement, 2, query->until_unix_ns);
+}
+
 /* Adds a window's row with all its services, if the profile has its event. */
 static void add_window(struct reader *reader, sqlite3_stmt *row, sqlite3_stmt *services)
 {
@@ -428,9 +400,7 @@ static void add_window(struct reader *reader, sqlite3_stmt *row, sqlite3_stmt *s
 	uint64_t period;
 	int code, index;
 
-	index = stored_event__parse(text, &event)
-			? profile_events__find(reader->profile, event.name)
-			: -1;
+	index = parse_event(text, &event) ? profile_events__find(reader->profile, event.name) : -1;
 	if (index < 0)
 		return;
 	reader->clock = !event.period;
@@ -452,30 +422,25 @@ static void add_window(struct reader *reader, sqlite3_stmt *row, sqlite3_stmt *s
 static void add_windows(struct reader *reader)
 {
 	sqlite3_stmt *windows = NULL, *services = NULL;
-	char *select = xasprintf("SELECT id, start_ns, end_ns, rate_hz, events, lost, outcomes, %s"
-				 " FROM windows WHERE end_ns > ?1 AND start_ns < ?2"
-				 " ORDER BY end_ns, start_ns, id",
-				 stored_event__column(reader->store));
-	int code = database__prepare(reader->store, select, &windows);
+	int code = database__prepare(
+			   reader->store,
+			   "SELECT id, start_ns, end_ns, rate_hz, events, lost, outcomes, event"
+			   " FROM windows WHERE end_ns > ?1 AND start_ns < ?2"
+			   " ORDER BY end_ns, start_ns, id",
+			   &windows)
+			   ?: database__prepare(reader->store,
+						"SELECT label_set, samples, sample_values"
+						" FROM services WHERE window = ?1",
+						&services);
 
-	if (!code)
-		code = database__prepare(
-			reader->store,
-			reader->store->version >= 2
-				? "SELECT label_set, samples, sample_values FROM services"
-				  " WHERE window = ?1"
-				: "SELECT label_set, samples, NULL FROM services WHERE window = ?1",
-			&services);
 	if (!code) {
-		sqlite3_bind_int64(windows, 1, reader->query->since_unix_ns);
-		sqlite3_bind_int64(windows, 2, reader->query->until_unix_ns);
+		bind_times(windows, reader->query);
 		while (!reader->wrong && (code = sqlite3_step(windows)) == SQLITE_ROW)
 			add_window(reader, windows, services);
 	}
 	check(reader, code == SQLITE_ROW || code == SQLITE_DONE ? SQLITE_OK : code);
 	sqlite3_finalize(services);
 	sqlite3_finalize(windows);
-	free(select);
 }
 
 static void complete(struct reader *reader)
@@ -517,10 +482,11 @@ static void forget(struct reader *reader)
 			free(labels->sums[i].slots);
 		free(labels);
 	}
-	for (int table = 0; table < STORE_TABLES; table++) {
-		free(reader->numbers[table].slots);
-		sqlite3_finalize(reader->select[table]);
-	}
+	free(reader->locations.slots);
+	free(reader->stacks.slots);
+	sqlite3_finalize(reader->select_location);
+	sqlite3_finalize(reader->select_stack);
+	sqlite3_finalize(reader->select_labels);
 }
 
 char *store__read(struct store *store, const struct store_query *query, struct profile *profile,
@@ -532,11 +498,14 @@ char *store__read(struct store *store, const struct store_query *query, struct p
 
 	memset(found, 0, sizeof(*found));
 	/* One transaction: all reads see the same state. */
-	if (!check(&reader, database__run(store, "BEGIN")))
-		check(&reader, find_extent(&reader));
-	for (int table = 0; table < STORE_TABLES && !reader.wrong; table++)
-		check(&reader,
-		      database__prepare(store, select_of(store, table), &reader.select[table]));
+	check(&reader,
+	      database__run(store, "BEGIN")
+		      ?: find_extent(&reader)
+		      ?: database__prepare(store, select_location, &reader.select_location)
+		      ?: database__prepare(store, "SELECT locations FROM stacks WHERE id = ?1",
+					   &reader.select_stack)
+		      ?: database__prepare(store, "SELECT labels FROM label_sets WHERE id = ?1",
+					   &reader.select_labels));
 	if (!reader.wrong)
 		add_windows(&reader);
 	settle(&reader);
@@ -545,4 +514,53 @@ char *store__read(struct store *store, const struct store_query *query, struct p
 	forget(&reader);
 	database__run(store, "ROLLBACK");
 	return reader.wrong;
+}
+
+/* Adds EVENT to the COUNT events at *EVENTS, or lowers the period of the one with its name; returns
+ * the new count. */
+static size_t add_event(struct event **events, size_t count, const struct event *event)
+{
+	for (size_t i = 0; i < count; i++) {
+		struct event *known = &(*events)[i];
+
+		if (strcmp(known->name, event->name) != 0)
+			continue;
+		if (event->period < known->period)
+			known->period = event->period;
+		return count;
+	}
+	*events = xreallocarray(*events, count + 1, sizeof(**events));
+	(*events)[count] = *event;
+	return count + 1;
+}
+
+char *store__events(struct store *store, const struct store_query *query, struct event **events,
+		    size_t *count)
+{
+	sqlite3_stmt *statement = NULL;
+	char *wrong = NULL;
+	int code = database__prepare(store,
+				     "SELECT event FROM windows WHERE end_ns > ?1 AND start_ns < ?2"
+				     " GROUP BY event ORDER BY event <> '" STORE_CLOCK "', event",
+				     &statement);
+
+	*events = NULL;
+	*count = 0;
+	if (!code)
+		bind_times(statement, query);
+	while (!code && !wrong && (code = sqlite3_step(statement)) == SQLITE_ROW) {
+		struct event event;
+
+		code = SQLITE_OK;
+		if (parse_event((const char *)sqlite3_column_text(statement, 0), &event))
+			*count = add_event(events, *count, &event);
+		else
+			wrong = xasprintf("%s has an event that this pybpfprof does not know: "
+					  "use the version that wrote it",
+					  store->path);
+	}
+	if (!wrong && code != SQLITE_OK && code != SQLITE_DONE)
+		wrong = database__explain(store);
+	sqlite3_finalize(statement);
+	return wrong;
 }
