@@ -233,12 +233,12 @@ static void everything_is_held_once(void **state)
 	(void)state;
 	works(put(store, profile, 0));
 	for (int i = 0; i < STORE_TABLES; i++)
-		before[i] = count_rows(store, store_tables[i].name);
+		before[i] = count_rows(store, store_tables[i]);
 	assert_int_equal(before[TABLE_STACKS], 5);
 	for (int i = 1; i < 40; i++)
 		works(put(store, profile, i));
 	for (int i = 0; i < STORE_TABLES; i++)
-		assert_int_equal(count_rows(store, store_tables[i].name), before[i]);
+		assert_int_equal(count_rows(store, store_tables[i]), before[i]);
 	assert_int_equal(count_rows(store, "windows"), 40);
 	profile__free(profile);
 	store__close(store);
@@ -363,7 +363,7 @@ static void events_come_back(void **state)
 	for (int table = 0; table < STORE_TABLES; table++) {
 		char *sql = xasprintf("SELECT count(*) FROM %s WHERE until <"
 				      " (SELECT max(id) FROM windows)",
-				      store_tables[table].name);
+				      store_tables[table]);
 		int64_t unused;
 
 		assert_int_equal(database__number(store, sql, 0, &unused), SQLITE_OK);

@@ -10,14 +10,10 @@
 /* Of SQLite's own message. */
 #define WORDS_BYTES_MAX 200
 
-const struct store_table_layout store_tables[STORE_TABLES] = {
-	[TABLE_STRINGS] = { "strings", "text", 1 },
-	[TABLE_FUNCTIONS] = { "functions",
-			      "name, filename, short_filename, first_line, kind, nameless", 6 },
-	[TABLE_MAPPINGS] = { "mappings", "first, last, file_offset, file, build_id", 5 },
-	[TABLE_LOCATIONS] = { "locations", "function, line, mapping, address", 4 },
-	[TABLE_STACKS] = { "stacks", "hash, locations", 2 },
-	[TABLE_LABEL_SETS] = { "label_sets", "labels", 1 },
+const char *const store_tables[STORE_TABLES] = {
+	[TABLE_STRINGS] = "strings",   [TABLE_FUNCTIONS] = "functions",
+	[TABLE_MAPPINGS] = "mappings", [TABLE_LOCATIONS] = "locations",
+	[TABLE_STACKS] = "stacks",     [TABLE_LABEL_SETS] = "label_sets",
 };
 
 bool database__lacks_room(const struct store *store, int code)

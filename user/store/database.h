@@ -24,13 +24,7 @@ enum store_table {
 	STORE_TABLES,
 };
 
-/* A table's name, and the columns that identify a row. */
-struct store_table_layout {
-	const char *name, *keys;
-	int key_count;
-};
-
-extern const struct store_table_layout store_tables[STORE_TABLES];
+extern const char *const store_tables[STORE_TABLES];
 
 /* Added to a function's kind if its machine code is the interpreter's. */
 #define STORE_KIND_INTERPRETER 256
@@ -42,9 +36,8 @@ struct store {
 	char *path; /* of the database file */
 	sqlite3 *database;
 	int lock; /* on the folder, if the store is written to; otherwise -1 */
-	/* Statements of each table, prepared for the first window: find a row, add it, extend its
-	 * use. */
-	sqlite3_stmt *find[STORE_TABLES], *insert[STORE_TABLES], *touch[STORE_TABLES];
+	/* Prepared for the first window; see put.c. */
+	sqlite3_stmt *find[STORE_TABLES], *put[STORE_TABLES];
 	sqlite3_stmt *put_window, *put_service;
 	/* By the last window. */
 	uint64_t added_bytes;

@@ -269,8 +269,7 @@ void store__close(struct store *store)
 		return;
 	for (int table = 0; table < STORE_TABLES; table++) {
 		sqlite3_finalize(store->find[table]);
-		sqlite3_finalize(store->insert[table]);
-		sqlite3_finalize(store->touch[table]);
+		sqlite3_finalize(store->put[table]);
 	}
 	sqlite3_finalize(store->put_window);
 	sqlite3_finalize(store->put_service);

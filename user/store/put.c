@@ -34,60 +34,54 @@ struct writer {
 	char *wrong; /* the first error */
 };
 
-static int prepare_table(struct store *store, enum store_table table)
+/* The statements of a table whose rows windows share: one finds a row by its keys, the other adds
+ * it or extends its use. */
+#define STATEMENTS(name, columns, marks, count)                                                    \
+	{                                                                                          \
+		"SELECT id, until FROM " name " WHERE (" columns ") = (" marks ")",                \
+			"INSERT INTO " name " (" columns ", id, until) VALUES (" marks ", ?8, ?9)" \
+			" ON CONFLICT DO UPDATE SET until = excluded.until",                       \
+			count                                                                      \
+	}
+#define MARK_ID	   8
+#define MARK_UNTIL 9
+
+static const struct {
+	const char *find, *put;
+	int keys;
+} statements[STORE_TABLES] = {
+	[TABLE_STRINGS] = STATEMENTS("strings", "text", "?1", 1),
+	[TABLE_FUNCTIONS] = STATEMENTS("functions",
+				       "name, filename, short_filename, first_line, kind, nameless",
+				       "?1, ?2, ?3, ?4, ?5, ?6", 6),
+	[TABLE_MAPPINGS] = STATEMENTS("mappings", "first, last, file_offset, file, build_id",
+				      "?1, ?2, ?3, ?4, ?5", 5),
+	[TABLE_LOCATIONS] =
+		STATEMENTS("locations", "function, line, mapping, address", "?1, ?2, ?3, ?4", 4),
+	[TABLE_STACKS] = STATEMENTS("stacks", "hash, locations", "?1, ?2", 2),
+	[TABLE_LABEL_SETS] = STATEMENTS("label_sets", "labels", "?1", 1),
+};
+
+/* Prepares SQL, unless an earlier window did. */
+static int prepare_once(struct store *store, const char *sql, sqlite3_stmt **statement)
 {
-	const struct store_table_layout *layout = &store_tables[table];
-	char *wheres = xstrdup(""), *marks = xstrdup(""), *names = xstrdup(layout->keys),
-	     *rest = names;
-	sqlite3_stmt **statements[] = { &store->find[table], &store->insert[table],
-					&store->touch[table] };
-	char *sql[3];
-	int code = SQLITE_OK, key = 0;
-
-	for (char *name; (name = strsep(&rest, ","));) {
-		char *where = xasprintf("%s%s%s = ?%d", wheres, key ? " AND " : "", name, key + 1);
-		char *mark = xasprintf("%s?%d, ", marks, key + 1);
-
-		free(wheres);
-		free(marks);
-		wheres = where;
-		marks = mark;
-		key++;
-	}
-	sql[0] = xasprintf("SELECT id, until FROM %s WHERE %s", layout->name, wheres);
-	sql[1] = xasprintf("INSERT INTO %s (%s, until) VALUES (%s?%d)", layout->name, layout->keys,
-			   marks, key + 1);
-	sql[2] = xasprintf("UPDATE %s SET until = ?2 WHERE id = ?1", layout->name);
-	for (int i = 0; i < 3; i++) {
-		code = code ?: database__prepare(store, sql[i], statements[i]);
-		free(sql[i]);
-	}
-	free(wheres);
-	free(marks);
-	free(names);
-	return code;
+	return *statement ? SQLITE_OK : database__prepare(store, sql, statement);
 }
 
 static int prepare(struct store *store)
 {
-	int code = SQLITE_OK;
+	int code = prepare_once(store,
+				"INSERT INTO windows (start_ns, end_ns, rate_hz, events, samples,"
+				" lost, outcomes, event) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
+				&store->put_window)
+			   ?: prepare_once(store,
+					   "INSERT INTO services (window, label_set, samples,"
+					   " sample_values) VALUES (?1, ?2, ?3, ?4)",
+					   &store->put_service);
 
-	if (store->put_service)
-		return code;
 	for (int table = 0; table < STORE_TABLES && !code; table++)
-		if (!store->touch[table])
-			code = prepare_table(store, table);
-	if (!code && !store->put_window)
-		code = database__prepare(store,
-					 "INSERT INTO windows (start_ns, end_ns, rate_hz, events,"
-					 " samples, lost, outcomes, event)"
-					 " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
-					 &store->put_window);
-	if (!code)
-		code = database__prepare(store,
-					 "INSERT INTO services (window, label_set, samples,"
-					 " sample_values) VALUES (?1, ?2, ?3, ?4)",
-					 &store->put_service);
+		code = prepare_once(store, statements[table].find, &store->find[table])
+			       ?: prepare_once(store, statements[table].put, &store->put[table]);
 	return code;
 }
 
@@ -113,13 +107,13 @@ static bool step(struct writer *writer, sqlite3_stmt *statement)
 static void bind_number(struct writer *writer, enum store_table table, int key, int64_t number)
 {
 	sqlite3_bind_int64(writer->store->find[table], key, number);
-	sqlite3_bind_int64(writer->store->insert[table], key, number);
+	sqlite3_bind_int64(writer->store->put[table], key, number);
 }
 
 static void bind_text(struct writer *writer, enum store_table table, const char *text)
 {
 	sqlite3_bind_text(writer->store->find[table], 1, text, -1, SQLITE_STATIC);
-	sqlite3_bind_text(writer->store->insert[table], 1, text, -1, SQLITE_STATIC);
+	sqlite3_bind_text(writer->store->put[table], 1, text, -1, SQLITE_STATIC);
 }
 
 static void bind_bytes(struct writer *writer, enum store_table table, int key,
@@ -127,30 +121,14 @@ static void bind_bytes(struct writer *writer, enum store_table table, int key,
 {
 	sqlite3_bind_blob(writer->store->find[table], key, packed->bytes, packed->length,
 			  SQLITE_STATIC);
-	sqlite3_bind_blob(writer->store->insert[table], key, packed->bytes, packed->length,
+	sqlite3_bind_blob(writer->store->put[table], key, packed->bytes, packed->length,
 			  SQLITE_STATIC);
-}
-
-static void add_row(struct writer *writer, sqlite3_stmt *insert, int keys)
-{
-	sqlite3_bind_int64(insert, keys + 1, writer->last);
-	step(writer, insert);
-	sqlite3_reset(insert);
-}
-
-static void keep_row(struct writer *writer, sqlite3_stmt *touch, int64_t id)
-{
-	sqlite3_bind_int64(touch, 1, id);
-	sqlite3_bind_int64(touch, 2, writer->until);
-	step(writer, touch);
-	sqlite3_reset(touch);
 }
 
 /* The number of the row whose keys are bound, which is added if it is new. */
 static int64_t intern(struct writer *writer, enum store_table table)
 {
-	struct store *store = writer->store;
-	sqlite3_stmt *find = store->find[table];
+	sqlite3_stmt *find = writer->store->find[table], *put = writer->store->put[table];
 	int64_t id = 0, until = 0;
 
 	if (step(writer, find)) {
@@ -158,12 +136,24 @@ static int64_t intern(struct writer *writer, enum store_table table)
 		until = sqlite3_column_int64(find, 1);
 	}
 	sqlite3_reset(find);
-	if (id && until < writer->number)
-		keep_row(writer, store->touch[table], id);
-	if (id || writer->wrong)
+	if (writer->wrong || (id && until >= writer->number))
 		return id;
-	add_row(writer, store->insert[table], store_tables[table].key_count);
-	return sqlite3_last_insert_rowid(store->database);
+	if (id)
+		sqlite3_bind_int64(put, MARK_ID, id);
+	else
+		sqlite3_bind_null(put, MARK_ID);
+	sqlite3_bind_int64(put, MARK_UNTIL, id ? writer->until : writer->last);
+	step(writer, put);
+	sqlite3_reset(put);
+	return id ?: sqlite3_last_insert_rowid(writer->store->database);
+}
+
+/* The same for a row whose keys are the numbers KEYS. */
+static int64_t intern_numbers(struct writer *writer, enum store_table table, const int64_t *keys)
+{
+	for (int i = 0; i < statements[table].keys; i++)
+		bind_number(writer, table, i + 1, keys[i]);
+	return intern(writer, table);
 }
 
 static int64_t put_string(struct writer *writer, string_id string)
@@ -177,12 +167,6 @@ static int64_t put_string(struct writer *writer, string_id string)
 	return *id;
 }
 
-static void bind_numbers(struct writer *writer, enum store_table table, const int64_t *keys)
-{
-	for (int i = 0; i < store_tables[table].key_count; i++)
-		bind_number(writer, table, i + 1, keys[i]);
-}
-
 static int64_t put_function(struct writer *writer, uint32_t index)
 {
 	const struct profile_function *function = &writer->window->profile->functions[index];
@@ -190,12 +174,12 @@ static int64_t put_function(struct writer *writer, uint32_t index)
 	int64_t *id = &writer->functions[index];
 
 	if (!*id) {
-		bind_numbers(writer, TABLE_FUNCTIONS,
-			     (const int64_t[]){ put_string(writer, function->name),
-						put_string(writer, function->filename),
-						put_string(writer, function->short_filename),
-						function->first_line, kind, function->nameless });
-		*id = intern(writer, TABLE_FUNCTIONS);
+		*id = intern_numbers(
+			writer, TABLE_FUNCTIONS,
+			(const int64_t[]){ put_string(writer, function->name),
+					   put_string(writer, function->filename),
+					   put_string(writer, function->short_filename),
+					   function->first_line, kind, function->nameless });
 	}
 	return *id;
 }
@@ -206,11 +190,11 @@ static int64_t put_mapping(struct writer *writer, uint32_t index)
 	int64_t *id = &writer->mappings[index];
 
 	if (index && !*id) {
-		bind_numbers(writer, TABLE_MAPPINGS,
-			     (const int64_t[]){ mapping->start, mapping->limit, mapping->offset,
-						put_string(writer, mapping->file),
-						put_string(writer, mapping->build_id) });
-		*id = intern(writer, TABLE_MAPPINGS);
+		*id = intern_numbers(writer, TABLE_MAPPINGS,
+				     (const int64_t[]){ mapping->start, mapping->limit,
+							mapping->offset,
+							put_string(writer, mapping->file),
+							put_string(writer, mapping->build_id) });
 	}
 	return *id;
 }
@@ -221,11 +205,11 @@ static int64_t put_location(struct writer *writer, uint32_t index)
 	int64_t *id = &writer->locations[index];
 
 	if (!*id) {
-		bind_numbers(writer, TABLE_LOCATIONS,
-			     (const int64_t[]){
-				     put_function(writer, location->function), location->line,
-				     put_mapping(writer, location->mapping), location->address });
-		*id = intern(writer, TABLE_LOCATIONS);
+		*id = intern_numbers(writer, TABLE_LOCATIONS,
+				     (const int64_t[]){ put_function(writer, location->function),
+							location->line,
+							put_mapping(writer, location->mapping),
+							location->address });
 	}
 	return *id;
 }

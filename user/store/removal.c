@@ -57,7 +57,7 @@ static int change_rows(struct store *store, const char *verb, const char *change
 	int code = SQLITE_OK;
 
 	for (int table = 0; table < STORE_TABLES && !code; table++) {
-		const char *name = store_tables[table].name;
+		const char *name = store_tables[table];
 		char *sql = xasprintf("%s %s %s WHERE id IN (SELECT id FROM %s"
 				      " WHERE until %c ?1 LIMIT %d)",
 				      verb, name, change, name, relation, rows);
