@@ -109,15 +109,6 @@ uint64_t store__bytes(struct store *store)
 	return size.bytes - size.unused;
 }
 
-int database__give_back(struct store *store, int64_t pages)
-{
-	char *sql = xasprintf("PRAGMA incremental_vacuum(%lld)", (long long)pages);
-	int code = database__run(store, sql);
-
-	free(sql);
-	return code;
-}
-
 void database__roll_back(struct store *store)
 {
 	if (!sqlite3_get_autocommit(store->database))

@@ -69,9 +69,6 @@ struct database_size {
 /* The size of the file, and how much of it is in free pages.  An SQLite code. */
 int database__measure(struct store *store, struct database_size *size);
 
-/* Returns at most PAGES free pages to the file system.  An SQLite code. */
-int database__give_back(struct store *store, int64_t pages);
-
 /* Rolls back the open transaction, if any. */
 void database__roll_back(struct store *store);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Makes room on a full disk by removing the oldest windows.
+ * Makes room on a full disk by removing the oldest windows.  store__retain() is here as well.
  *
  * Removal needs some room itself: SQLite writes it to the log first, and merges the log into the
  * database before it truncates it.  So a reserve file holds some space from the start, and gives it
