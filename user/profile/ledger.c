@@ -139,19 +139,6 @@ static json_t *unknown_json(const struct unknown_processes *unknown)
 	return json;
 }
 
-static json_t *periods_json(const struct ledger_periods *periods)
-{
-	const struct count counts[] = {
-		{ "shortest_ns", periods->shortest_ns },
-		{ "longest_ns", periods->longest_ns },
-		{ "changes", periods->changes },
-	};
-	json_t *json = json_object();
-
-	ADD(json, counts);
-	return json;
-}
-
 json_t *ledger__json(const struct ledger *ledger)
 {
 	const struct count samples[] = {
@@ -183,7 +170,11 @@ json_t *ledger__json(const struct ledger *ledger)
 	json_object_set_new(json, "errors", errors_json(ledger));
 	ADD(json, others);
 	json_object_set_new(json, "unknown_commands", unknown_json(&ledger->unknown));
-	json_object_set_new(json, "periods", periods_json(&ledger->periods));
+	json_object_set_new(json, "periods",
+			    json_pack("{s:I, s:I, s:I}", "shortest_ns",
+				      (json_int_t)ledger->periods.shortest_ns, "longest_ns",
+				      (json_int_t)ledger->periods.longest_ns, "changes",
+				      (json_int_t)ledger->periods.changes));
 	json_object_set_new(json, "native", native_json(ledger));
 	json_object_set_new(json, "resumptions", json_integer(ledger->resumptions));
 	json_object_set_new(json, "unwind_bytes", json_integer(ledger->unwind_bytes));
@@ -236,158 +227,119 @@ void unknown_processes__add_all(struct unknown_processes *unknown,
 		add_to_command(unknown, others->commands[i].name, others->commands[i].samples);
 }
 
-/* The command with the most samples that is not SHOWN yet; UNKNOWN_COMMANDS: none. */
-static size_t largest_unknown(const struct unknown_processes *unknown, const bool *shown)
+static int compare_commands(const void *left, const void *right)
 {
-	size_t largest = UNKNOWN_COMMANDS;
-	uint64_t most = 0;
+	const struct unknown_command *a = left, *b = right;
 
-	for (size_t i = 0; i < UNKNOWN_COMMANDS; i++) {
-		if (shown[i] || unknown->commands[i].samples <= most)
-			continue;
-		largest = i;
-		most = unknown->commands[i].samples;
-	}
-	return largest;
+	return (a->samples < b->samples) - (a->samples > b->samples);
 }
 
 char *unknown_processes__text(const struct unknown_processes *unknown, size_t count)
 {
-	bool shown[UNKNOWN_COMMANDS] = { false };
-	char *text = xstrdup("");
+	struct unknown_processes sorted = *unknown;
+	char *text;
+	size_t size;
+	FILE *file = xopen_memstream(&text, &size);
 
-	for (size_t i; count && (i = largest_unknown(unknown, shown)) < UNKNOWN_COMMANDS; count--) {
-		char *longer = xasprintf("%s%s%s %" PRIu64, text, *text ? ", " : "",
-					 unknown->commands[i].name, unknown->commands[i].samples);
-
-		shown[i] = true;
-		free(text);
-		text = longer;
-	}
+	qsort(sorted.commands, UNKNOWN_COMMANDS, sizeof(*sorted.commands), compare_commands);
+	for (size_t i = 0; i < UNKNOWN_COMMANDS && i < count && sorted.commands[i].samples; i++)
+		fprintf(file, "%s%s %" PRIu64, i ? ", " : "", sorted.commands[i].name,
+			sorted.commands[i].samples);
+	fclose(file);
 	return text;
 }
 
-/* 1234567 as "1,234,567". */
-#define GROUPED_BYTES 32
-
-static const char *grouped(uint64_t number, char text[GROUPED_BYTES])
+/* Prints NUMBER as "1,234,567". */
+static void print_grouped(FILE *file, uint64_t number)
 {
-	int at = GROUPED_BYTES - 1, digits = 0;
-
-	text[at] = '\0';
-	do {
-		if (digits && digits % 3 == 0)
-			text[--at] = ',';
-		text[--at] = '0' + number % 10;
-		number /= 10;
-		digits++;
-	} while (number);
-	return &text[at];
+	if (number >= 1000)
+		print_grouped(file, number / 1000);
+	fprintf(file, number >= 1000 ? ",%03u" : "%u", (unsigned int)(number % 1000));
 }
 
-static char *rate_text(double rate_hz)
+/* Prints NUMBER between the texts BEFORE and AFTER. */
+static void print_count(FILE *file, const char *before, uint64_t number, const char *after)
 {
-	char buffer[GROUPED_BYTES];
-
-	if (rate_hz >= 1 && rate_hz < 1e15 && rate_hz == floor(rate_hz))
-		return xasprintf("%s Hz", grouped(rate_hz, buffer));
-	return xasprintf("%g Hz", rate_hz);
+	fputs(before, file);
+	print_grouped(file, number);
+	fputs(after, file);
 }
 
-static char *period_text(const struct ledger_periods *periods)
+static void print_rate(FILE *file, const struct ledger *ledger)
 {
+	const struct ledger_periods *periods = &ledger->periods;
+	double rate_hz = ledger->rate_hz;
 	double shortest_ms = periods->shortest_ns / 1e6, longest_ms = periods->longest_ns / 1e6;
 	int decimals = shortest_ms < 1 ? 3 : 1;
 
-	if (!longest_ms)
-		return xstrdup("");
-	if (!periods->changes)
-		return xasprintf(" (period %.*f ms)", decimals, longest_ms);
-	return xasprintf(" (period %.*f-%.*f ms, irregular)", decimals, shortest_ms, decimals,
-			 longest_ms);
-}
-
-/* ", 3 without WHAT", or "". */
-static char *lack_text(const struct ledger *ledger, enum outcome outcome, const char *what)
-{
-	uint64_t samples = ledger->outcomes[outcome];
-	char count[GROUPED_BYTES];
-
-	return samples ? xasprintf(", %s without %s", grouped(samples, count), what) : xstrdup("");
-}
-
-/* "\nerrors: frame_fault 3, thread_fault 1", or "". */
-static char *error_text(const struct ledger *ledger)
-{
-	char *text = xstrdup("");
-	const char *before = "\nerrors: ";
-
-	for (int outcome = OUTCOME_FIRST_ERROR; outcome < OUTCOME_COUNT; outcome++) {
-		char count[GROUPED_BYTES], *longer;
-
-		if (!ledger->outcomes[outcome])
-			continue;
-		longer = xasprintf("%s%s%s %s", text, before, outcome__name(outcome),
-				   grouped(ledger->outcomes[outcome], count));
-		free(text);
-		text = longer;
-		before = ", ";
-	}
-	return text;
+	if (rate_hz >= 1 && rate_hz < 1e15 && rate_hz == floor(rate_hz))
+		print_count(file, " at ", rate_hz, " Hz");
+	else if (rate_hz > 0)
+		fprintf(file, " at %g Hz", rate_hz);
+	if (longest_ms && !periods->changes)
+		fprintf(file, " (period %.*f ms)", decimals, longest_ms);
+	else if (longest_ms)
+		fprintf(file, " (period %.*f-%.*f ms, irregular)", decimals, shortest_ms, decimals,
+			longest_ms);
 }
 
 char *ledger__summary(const struct ledger *ledger)
 {
-	char samples[GROUPED_BYTES], events[GROUPED_BYTES], python[GROUPED_BYTES];
-	char truncated[GROUPED_BYTES], no_python[GROUPED_BYTES], errors[GROUPED_BYTES];
-	char lost[GROUPED_BYTES];
-	char *rate = rate_text(ledger->rate_hz), *period = period_text(&ledger->periods);
-	char *by_name = error_text(ledger);
-	char *others = xasprintf(", %" PRIu64 " passed over for the GIL", ledger->without_gil);
-	char *lines = lack_text(ledger, OUTCOME_LINE_UNKNOWN, "a line number");
-	char *names = lack_text(ledger, OUTCOME_NAME_UNKNOWN, "a function name");
-	char *summary = xasprintf(
-		"%s samples of %s events in %.1f s%s%s%s: %s Python (%s truncated%s%s), "
-		"%s without Python, %s errors, %s lost%s%s",
-		grouped(ledger__samples(ledger), samples), grouped(ledger->events, events),
-		ledger->duration_s, ledger->rate_hz > 0 ? " at " : "",
-		ledger->rate_hz > 0 ? rate : "", period, grouped(ledger__python(ledger), python),
-		grouped(ledger->outcomes[OUTCOME_TRUNCATED], truncated), lines, names,
-		grouped(ledger->outcomes[OUTCOME_NO_PYTHON], no_python),
-		grouped(ledger__errors(ledger), errors), grouped(ledger->lost, lost),
-		ledger->without_gil ? others : "", by_name);
+	const char *before = "\nerrors: ";
+	char *text;
+	size_t size;
+	FILE *file = xopen_memstream(&text, &size);
 
-	free(rate);
-	free(period);
-	free(by_name);
-	free(others);
-	free(lines);
-	free(names);
-	return summary;
+	print_count(file, "", ledger__samples(ledger), " samples of ");
+	print_count(file, "", ledger->events, " events");
+	fprintf(file, " in %.1f s", ledger->duration_s);
+	print_rate(file, ledger);
+	print_count(file, ": ", ledger__python(ledger), " Python (");
+	print_count(file, "", ledger->outcomes[OUTCOME_TRUNCATED], " truncated");
+	if (ledger->outcomes[OUTCOME_LINE_UNKNOWN])
+		print_count(file, ", ", ledger->outcomes[OUTCOME_LINE_UNKNOWN],
+			    " without a line number");
+	if (ledger->outcomes[OUTCOME_NAME_UNKNOWN])
+		print_count(file, ", ", ledger->outcomes[OUTCOME_NAME_UNKNOWN],
+			    " without a function name");
+	print_count(file, "), ", ledger->outcomes[OUTCOME_NO_PYTHON], " without Python, ");
+	print_count(file, "", ledger__errors(ledger), " errors, ");
+	print_count(file, "", ledger->lost, " lost");
+	if (ledger->without_gil)
+		print_count(file, ", ", ledger->without_gil, " passed over for the GIL");
+	for (int outcome = OUTCOME_FIRST_ERROR; outcome < OUTCOME_COUNT; outcome++) {
+		if (!ledger->outcomes[outcome])
+			continue;
+		fprintf(file, "%s%s", before, outcome__name(outcome));
+		print_count(file, " ", ledger->outcomes[outcome], "");
+		before = ", ";
+	}
+	fclose(file);
+	return text;
 }
 
 char *ledger__outline(const struct ledger *ledger)
 {
 	uint64_t samples = ledger__samples(ledger), whole = ledger->outcomes[OUTCOME_PYTHON];
-	char number[GROUPED_BYTES], *text;
 	const char *separator = ": ";
+	char *text;
 	size_t size;
 	FILE *file = xopen_memstream(&text, &size);
 
-	fprintf(file, "%s samples", grouped(samples, number));
+	print_count(file, "", samples, " samples");
 	if (samples && whole == samples)
 		fputs(", all whole", file);
 	for (int outcome = 0; outcome < OUTCOME_COUNT && whole < samples; outcome++) {
 		if (!ledger->outcomes[outcome])
 			continue;
-		fprintf(file, "%s%s %s", separator, grouped(ledger->outcomes[outcome], number),
-			outcome == OUTCOME_PYTHON ? "whole" : outcome__name(outcome));
+		print_count(file, separator, ledger->outcomes[outcome], " ");
+		fputs(outcome == OUTCOME_PYTHON ? "whole" : outcome__name(outcome), file);
 		separator = ", ";
 	}
 	if (ledger->without_gil)
-		fprintf(file, "; %s passed over for the GIL", grouped(ledger->without_gil, number));
+		print_count(file, "; ", ledger->without_gil, " passed over for the GIL");
 	if (ledger->lost)
-		fprintf(file, "; %s lost", grouped(ledger->lost, number));
+		print_count(file, "; ", ledger->lost, " lost");
 	fclose(file);
 	return text;
 }

@@ -31,7 +31,7 @@ struct ledger_periods {
  * known command is named "[unknown]". */
 struct unknown_processes {
 	uint64_t samples;
-	struct {
+	struct unknown_command {
 		char name[UNKNOWN_COMMAND_BYTES]; /* escaped, perhaps shortened */
 		uint64_t samples;
 	} commands[UNKNOWN_COMMANDS]; /* used entries first; unused ones have 0 samples */

@@ -65,6 +65,22 @@ static struct entry *table__intern(struct table *table, const void *key, size_t 
 	return entry;
 }
 
+/* The entry of the LENGTH bytes of KEY.  If it is new, the last argument is added to the array
+ * THINGS of COUNT elements. */
+#define INTERN(profile, things, count, key, length, ...)                                         \
+	({                                                                                       \
+		struct table *table = &(profile)->index->things;                                 \
+		struct entry *entry = table__intern(table, key, length);                         \
+                                                                                                 \
+		if (entry->id == (profile)->count) {                                             \
+			(profile)->things =                                                      \
+				xgrow((profile)->things, &table->capacity, (profile)->count + 1, \
+				      sizeof(*(profile)->things));                               \
+			(profile)->things[(profile)->count++] = __VA_ARGS__;                     \
+		}                                                                                \
+		entry->id;                                                                       \
+	})
+
 static void table__free(struct table *table)
 {
 	struct entry *entry, *next;
@@ -116,30 +132,18 @@ void profile__free(struct profile *profile)
 	free(profile);
 }
 
-static string_id add_string(struct profile *profile, const char *string)
-{
-	struct table *table = &profile->index->strings;
-	struct entry *entry = table__intern(table, string, strlen(string));
-
-	if (entry->id == profile->string_count) {
-		profile->strings = xgrow(profile->strings, &table->capacity,
-					 profile->string_count + 1, sizeof(*profile->strings));
-		profile->strings[profile->string_count++] = (const char *)entry->key;
-	}
-	return entry->id;
-}
-
 string_id profile__string(struct profile *profile, const char *string)
 {
-	struct entry *entry = table__find(&profile->index->strings, string, strlen(string));
+	const struct entry *known = table__find(&profile->index->strings, string, strlen(string));
 	char *sanitized;
 	string_id id;
 
 	/* Stored strings are valid, so an equal one needs no check. */
-	if (entry)
-		return entry->id;
+	if (known)
+		return known->id;
 	sanitized = unicode__sanitize(string, strlen(string));
-	id = add_string(profile, sanitized);
+	id = INTERN(profile, strings, string_count, sanitized, strlen(sanitized),
+		    (const char *)entry->key);
 	free(sanitized);
 	return id;
 }
@@ -155,50 +159,25 @@ static void take_longer(const struct profile *profile, struct profile_function *
 
 uint32_t profile__function(struct profile *profile, const struct profile_function *function)
 {
-	struct table *table = &profile->index->functions;
-	struct profile_function key = *function;
-	struct entry *entry;
+	struct profile_function added = *function;
+	uint32_t id;
 
-	if (!key.name)
-		key.name = profile__string(profile, "<unnamed>");
-	key.shown_filename = key.short_filename;
-	entry = table__intern(table, &key, FUNCTION_KEY_BYTES);
-	if (entry->id < profile->function_count) {
-		take_longer(profile, &profile->functions[entry->id], key.short_filename);
-	} else {
-		profile->functions =
-			xgrow(profile->functions, &table->capacity, profile->function_count + 1,
-			      sizeof(*profile->functions));
-		profile->functions[profile->function_count++] = key;
-	}
-	return entry->id;
+	if (!added.name)
+		added.name = profile__string(profile, "<unnamed>");
+	added.shown_filename = added.short_filename;
+	id = INTERN(profile, functions, function_count, &added, FUNCTION_KEY_BYTES, added);
+	take_longer(profile, &profile->functions[id], added.short_filename);
+	return id;
 }
 
 uint32_t profile__mapping(struct profile *profile, const struct profile_mapping *mapping)
 {
-	struct table *table = &profile->index->mappings;
-	struct entry *entry = table__intern(table, mapping, sizeof(*mapping));
-
-	if (entry->id == profile->mapping_count) {
-		profile->mappings = xgrow(profile->mappings, &table->capacity,
-					  profile->mapping_count + 1, sizeof(*profile->mappings));
-		profile->mappings[profile->mapping_count++] = *mapping;
-	}
-	return entry->id;
+	return INTERN(profile, mappings, mapping_count, mapping, sizeof(*mapping), *mapping);
 }
 
 uint32_t profile__location(struct profile *profile, const struct profile_location *location)
 {
-	struct table *table = &profile->index->locations;
-	struct entry *entry = table__intern(table, location, LOCATION_KEY_BYTES);
-
-	if (entry->id == profile->location_count) {
-		profile->locations =
-			xgrow(profile->locations, &table->capacity, profile->location_count + 1,
-			      sizeof(*profile->locations));
-		profile->locations[profile->location_count++] = *location;
-	}
-	return entry->id;
+	return INTERN(profile, locations, location_count, location, LOCATION_KEY_BYTES, *location);
 }
 
 uint32_t profile__line(struct profile *profile, uint32_t function, uint32_t line)
@@ -209,17 +188,8 @@ uint32_t profile__line(struct profile *profile, uint32_t function, uint32_t line
 
 uint32_t profile__process(struct profile *profile, uint64_t serial, uint32_t pid)
 {
-	struct table *table = &profile->index->processes;
-	uint64_t key[] = { serial };
-	struct entry *entry = table__intern(table, key, sizeof(key));
-
-	if (entry->id == profile->process_count) {
-		profile->processes = xgrow(profile->processes, &table->capacity,
-					   profile->process_count + 1, sizeof(*profile->processes));
-		profile->processes[profile->process_count++] =
-			(struct profile_process){ .serial = serial, .pid = pid };
-	}
-	return entry->id;
+	return INTERN(profile, processes, process_count, &serial, sizeof(serial),
+		      (struct profile_process){ .serial = serial, .pid = pid });
 }
 
 void profile__label(struct profile *profile, uint32_t process, const char *name, const char *value)
@@ -237,17 +207,10 @@ void profile__label(struct profile *profile, uint32_t process, const char *name,
 
 uint32_t profile__thread(struct profile *profile, uint32_t process, uint32_t tid, uint64_t start)
 {
-	struct table *table = &profile->index->threads;
 	uint32_t key[] = THREAD_KEY(process, tid, start);
-	struct entry *entry = table__intern(table, key, sizeof(key));
 
-	if (entry->id == profile->thread_count) {
-		profile->threads = xgrow(profile->threads, &table->capacity,
-					 profile->thread_count + 1, sizeof(*profile->threads));
-		profile->threads[profile->thread_count++] =
-			(struct profile_thread){ .process = process, .tid = tid, .start = start };
-	}
-	return entry->id;
+	return INTERN(profile, threads, thread_count, key, sizeof(key),
+		      (struct profile_thread){ .process = process, .tid = tid, .start = start });
 }
 
 bool profile__lacks_names(const struct profile *profile, uint32_t stack)
@@ -278,32 +241,19 @@ bool profile__has_stack(const struct profile *profile, const uint32_t *locations
 
 uint32_t profile__stack(struct profile *profile, const uint32_t *locations, uint32_t depth)
 {
-	struct table *table = &profile->index->stacks;
-	struct entry *entry = table__intern(table, locations, depth * sizeof(*locations));
-
-	if (entry->id == profile->stack_count) {
-		profile->stacks = xgrow(profile->stacks, &table->capacity, profile->stack_count + 1,
-					sizeof(*profile->stacks));
-		profile->stacks[profile->stack_count++] =
-			(struct profile_stack){ .locations = entry->key, .depth = depth };
-	}
-	return entry->id;
+	return INTERN(profile, stacks, stack_count, locations, depth * sizeof(*locations),
+		      (struct profile_stack){ .locations = entry->key, .depth = depth });
 }
 
 void profile__add(struct profile *profile, uint32_t thread, uint32_t stack, uint32_t event,
 		  struct amount amount)
 {
-	struct table *table = &profile->index->samples;
 	uint32_t key[] = { thread, stack, event };
-	struct entry *entry = table__intern(table, key, sizeof(key));
+	uint32_t id =
+		INTERN(profile, samples, sample_count, key, sizeof(key),
+		       (struct profile_sample){ .thread = thread, .stack = stack, .event = event });
 
-	if (entry->id == profile->sample_count) {
-		profile->samples = xgrow(profile->samples, &table->capacity,
-					 profile->sample_count + 1, sizeof(*profile->samples));
-		profile->samples[profile->sample_count++] =
-			(struct profile_sample){ .thread = thread, .stack = stack, .event = event };
-	}
-	amount__add(&profile->samples[entry->id].amount, amount);
+	amount__add(&profile->samples[id].amount, amount);
 }
 
 void profile__clear_samples(struct profile *profile)
@@ -326,6 +276,51 @@ struct profile *profile__retire(struct profile *profile)
 	*profile = *fresh;
 	free(fresh);
 	return retired;
+}
+
+/* For each of COUNT items of SIZE bytes the number of the first with the same LENGTH bytes at
+ * OFFSET; the caller frees it. */
+static uint32_t *first_equals(const void *items, size_t count, size_t size, size_t offset,
+			      size_t length)
+{
+	uint32_t *first = xcalloc(count + 1, sizeof(*first));
+	uint32_t *places = xcalloc(count + 1, sizeof(*places)), distinct = 0;
+	struct table table = { 0 };
+
+	for (size_t i = 0; i < count; i++) {
+		struct entry *entry =
+			table__intern(&table, (const char *)items + i * size + offset, length);
+
+		if (entry->id == distinct)
+			places[distinct++] = i;
+		first[i] = places[entry->id];
+	}
+	table__free(&table);
+	free(places);
+	return first;
+}
+
+void profile__merge_functions(struct profile *profile)
+{
+	const size_t apart = offsetof(struct profile_function, name);
+	uint32_t *functions =
+		first_equals(profile->functions, profile->function_count,
+			     sizeof(*profile->functions), apart, FUNCTION_KEY_BYTES - apart);
+	uint32_t *locations;
+
+	for (size_t i = 0; i < profile->location_count; i++)
+		profile->locations[i].function = functions[profile->locations[i].function];
+	locations = first_equals(profile->locations, profile->location_count,
+				 sizeof(*profile->locations), 0, LOCATION_KEY_BYTES);
+	for (size_t i = 0; i < profile->stack_count; i++) {
+		/* The locations are the stack's hash key, but no stack is looked up any more. */
+		uint32_t *frames = (uint32_t *)profile->stacks[i].locations;
+
+		for (uint32_t j = 0; j < profile->stacks[i].depth; j++)
+			frames[j] = locations[frames[j]];
+	}
+	free(locations);
+	free(functions);
 }
 
 size_t profile__entries(const struct profile *profile)
