@@ -12,7 +12,6 @@
 
 #include "base/log.h"
 #include "base/xalloc.h"
-#include "output/difference.h"
 #include "output/output.h"
 
 /* No real program fills that: 1,000 bytes for each of the most frames.  But a target may make names
@@ -191,7 +190,7 @@ static struct line *make_lines(const struct profile *profile, const struct outpu
 {
 	const struct profile *before = options->before;
 	size_t before_count = before ? before->sample_count : 0;
-	double scale = before ? difference__scale(before, profile) : 0;
+	double scale = before ? output__scale(before, profile) : 0;
 	struct line *lines = xcalloc(profile->sample_count + before_count + 1, sizeof(*lines)), *at;
 
 	at = lines;

@@ -21,7 +21,6 @@
 
 #include "base/embed.h"
 #include "base/xalloc.h"
-#include "output/difference.h"
 #include "output/output.h"
 #include "profile/profile_events.h"
 
@@ -35,6 +34,7 @@ struct page {
 	const struct profile *profile;
 	const struct output_options *options;
 	FILE *file;
+	int error;			 /* the first one, -errno */
 	char nonce[2 * NONCE_BYTES + 1]; /* scripts and styles with another nonce do not run */
 };
 
@@ -78,23 +78,20 @@ static void write_embedded(const struct embedded *embedded, FILE *file)
 	fwrite(embedded->text, 1, *embedded->size, file);
 }
 
-static int write_style(const struct page *page)
+static void write_style(struct page *page)
 {
 	write_embedded(&(struct embedded){ page_css_text, &page_css_size }, page->file);
-	return 0;
 }
 
-static int write_script(const struct page *page)
+static void write_script(struct page *page)
 {
 	for (size_t i = 0; i < sizeof(scripts) / sizeof(scripts[0]); i++)
 		write_embedded(&scripts[i], page->file);
-	return 0;
 }
 
-static int write_nonce(const struct page *page)
+static void write_nonce(struct page *page)
 {
 	fputs(page->nonce, page->file);
-	return 0;
 }
 
 static int write_escaped(const char *text, size_t size, void *file)
@@ -107,38 +104,28 @@ static int write_escaped(const char *text, size_t size, void *file)
 	return 0;
 }
 
-/* Writes and releases VALUE.  NULL is an error: invalid text, or out of memory. */
-static int write_json(json_t *value, FILE *file)
+/* Writes and releases VALUE.  NULL is an error: invalid text. */
+static void write_json(struct page *page, json_t *value)
 {
 	/* ASCII only, so that no browser can guess another encoding. */
 	const size_t flags = JSON_ENCODE_ANY | JSON_ENSURE_ASCII | JSON_INDENT(2);
-	int error = 0;
 
-	if (!value)
-		return -EILSEQ;
-	if (json_dump_callback(value, write_escaped, file, flags))
-		error = -EINVAL;
+	if (!page->error && !value)
+		page->error = -EILSEQ;
+	if (!page->error && json_dump_callback(value, write_escaped, page->file, flags))
+		page->error = -EINVAL;
 	json_decref(value);
-	return error;
 }
 
-static int write_string(const char *text, FILE *file)
+static void write_strings(struct page *page)
 {
-	return write_json(json_string(text), file);
-}
-
-static int write_strings(const struct profile *profile, FILE *file)
-{
-	int error = 0;
-
-	fputs("\"strings\":[", file);
-	for (size_t i = 0; i < profile->string_count && !error; i++) {
+	fputs("\"strings\":[", page->file);
+	for (size_t i = 0; i < page->profile->string_count && !page->error; i++) {
 		if (i)
-			fputs(",\n", file);
-		error = write_string(profile->strings[i], file);
+			fputs(",\n", page->file);
+		write_json(page, json_string(page->profile->strings[i]));
 	}
-	fputs("],\n", file);
-	return error;
+	fputs("],\n", page->file);
 }
 
 static unsigned int kind_of(const struct profile_function *function)
@@ -245,7 +232,7 @@ static void write_samples(const struct profile *profile, uint32_t event, const u
 }
 
 /* The samples of EVENT, with its name and ledger. */
-static int write_event(const struct page *page, uint32_t event, const uint32_t *places)
+static void write_event(struct page *page, uint32_t event, const uint32_t *places)
 {
 	const struct profile_event *shown = &page->profile->events[event];
 	const struct ledger ledger = profile_events__ledger(page->profile, event);
@@ -253,22 +240,7 @@ static int write_event(const struct page *page, uint32_t event, const uint32_t *
 	write_samples(page->profile, event, places, page->file);
 	fprintf(page->file, "\"event\":\"%s\",\"unit\":\"%s\",\"meaning\":\"%s\",\n\"ledger\":",
 		shown->period ? shown->name : "", shown->unit, shown->meaning ?: "");
-	return write_json(ledger__json(&ledger), page->file);
-}
-
-/* The events beside the first, for the page's menu. */
-static int write_other_events(const struct page *page, const uint32_t *places)
-{
-	int error = 0;
-
-	fputs(",\n\"others\":[", page->file);
-	for (uint32_t i = 1; i < page->profile->event_count && !error; i++) {
-		fputs(i > 1 ? ",{" : "{", page->file);
-		error = write_event(page, i, places);
-		fputs("}", page->file);
-	}
-	fputs("],\n", page->file);
-	return error;
+	write_json(page, ledger__json(&ledger));
 }
 
 /* The samples of the profile before, which has the same threads and stacks. */
@@ -282,13 +254,12 @@ static void write_before(const struct page *page, const uint32_t *places)
 		"\"start_ms\":%" PRId64 ",\"rate_hz\":%.17g,\"duration_s\":%.17g,"
 		"\"scale\":%.17g},\n",
 		before->start_unix_ns / NS_PER_MS, before->rate_hz, before->duration_ns / 1e9,
-		difference__scale(before, page->profile));
+		output__scale(before, page->profile));
 }
 
-static int write_stacks_and_samples(const struct page *page)
+static void write_stacks_and_samples(struct page *page)
 {
 	const struct profile *profile = page->profile;
-	int error;
 	uint32_t *order = xcalloc(profile->stack_count, sizeof(*order));
 	uint32_t *places = xcalloc(profile->stack_count, sizeof(*places));
 
@@ -298,57 +269,51 @@ static int write_stacks_and_samples(const struct page *page)
 	for (size_t i = 0; i < profile->stack_count; i++)
 		places[order[i]] = i;
 	write_stacks(profile, order, page->file);
-	error = write_event(page, 0, places) ?: write_other_events(page, places);
+	write_event(page, 0, places);
+	/* The events beside the first, for the page's menu. */
+	fputs(",\n\"others\":[", page->file);
+	for (uint32_t i = 1; i < profile->event_count; i++) {
+		fputs(i > 1 ? ",{" : "{", page->file);
+		write_event(page, i, places);
+		fputs("}", page->file);
+	}
+	fputs("],\n", page->file);
 	if (page->options->before)
 		write_before(page, places);
 	free(places);
 	free(order);
-	return error;
 }
 
-static int write_recording(const struct page *page)
+static void write_recording(struct page *page)
 {
-	int error;
-
 	fputs("\"title\":", page->file);
-	error = write_string(page->options->title ? page->options->title : "", page->file);
+	write_json(page, json_string(page->options->title ?: ""));
 	fprintf(page->file,
 		",\n\"generator\":\"pybpfprof " PYBPFPROF_VERSION "\",\n"
 		"\"start_ms\":%" PRId64 ",\n\"threads_at_root\":%s,\n"
 		"\"tells_processes\":%s",
 		page->profile->start_unix_ns / NS_PER_MS, page->options->threads ? "true" : "false",
 		output__shows_processes(page->profile, page->options) ? "true" : "false");
-	return error;
 }
 
-static int write_reasons(FILE *file)
+static void write_profile(struct page *page)
 {
-	int error = 0;
-
-	fputs(",\"reasons\":{", file);
-	for (int outcome = 0; outcome < OUTCOME_COUNT && !error; outcome++) {
-		fprintf(file, "%s\"%s\":", outcome ? "," : "", outcome__name(outcome));
-		error = write_string(outcome__text(outcome), file);
-	}
-	fputs("}}\n", file);
-	return error;
-}
-
-static int write_profile(const struct page *page)
-{
-	int error;
-
 	fputs("{", page->file);
-	error = write_strings(page->profile, page->file);
-	if (error)
-		return error;
+	write_strings(page);
 	write_tables(page, page->file);
-	return write_stacks_and_samples(page) ?: write_recording(page) ?: write_reasons(page->file);
+	write_stacks_and_samples(page);
+	write_recording(page);
+	fputs(",\"reasons\":{", page->file);
+	for (int outcome = 0; outcome < OUTCOME_COUNT; outcome++) {
+		fprintf(page->file, "%s\"%s\":", outcome ? "," : "", outcome__name(outcome));
+		write_json(page, json_string(outcome__text(outcome)));
+	}
+	fputs("}}\n", page->file);
 }
 
 static const struct {
 	const char *name;
-	int (*write)(const struct page *page);
+	void (*write)(struct page *page);
 } markers[] = {
 	{ "{{nonce}}", write_nonce },
 	{ "{{style}}", write_style },
@@ -357,15 +322,15 @@ static const struct {
 };
 
 /* Replaces the marker at TEXT; returns its length, or 0 if there is none. */
-static size_t write_marker(const struct page *page, const char *text, size_t length, int *error)
+static size_t write_marker(struct page *page, const char *text, size_t length)
 {
 	for (size_t i = 0; i < sizeof(markers) / sizeof(markers[0]); i++) {
 		size_t name_length = strlen(markers[i].name);
 
-		if (length >= name_length && !memcmp(text, markers[i].name, name_length)) {
-			*error = markers[i].write(page);
-			return name_length;
-		}
+		if (length < name_length || memcmp(text, markers[i].name, name_length) != 0)
+			continue;
+		markers[i].write(page);
+		return name_length;
 	}
 	return 0;
 }
@@ -385,16 +350,16 @@ static int write_html(const struct profile *profile, const struct output_options
 		      FILE *file)
 {
 	struct page page = { .profile = profile, .options = options, .file = file };
-	int error = make_nonce(&page);
 
-	for (size_t i = 0; i < page_html_size && !error;) {
-		size_t length = write_marker(&page, page_html_text + i, page_html_size - i, &error);
+	page.error = make_nonce(&page);
+	for (size_t i = 0; i < page_html_size && !page.error;) {
+		size_t length = write_marker(&page, page_html_text + i, page_html_size - i);
 
 		if (!length)
 			fputc(page_html_text[i], file);
 		i += length ? length : 1;
 	}
-	return error;
+	return page.error;
 }
 
 const struct output_format output_html = {

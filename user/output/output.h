@@ -58,6 +58,10 @@ char *output__refuse_events(const struct output_format *format, size_t count);
 string_id output__filename(const struct output_options *options,
 			   const struct profile_function *function);
 
+/* The factor for counts of BEFORE that makes them comparable with those of NOW: both are then parts
+ * of the same CPU time. */
+double output__scale(const struct profile *before, const struct profile *now);
+
 /* Logs that PATH was written in FORMAT, and what to do with it; nothing for standard output. */
 void output__say_written(const struct output_format *format, const char *path);
 

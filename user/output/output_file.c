@@ -1,18 +1,132 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <linux/magic.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "base/log.h"
 #include "base/xalloc.h"
-#include "output/destination.h"
 #include "output/output_file.h"
 #include "system/sudo_user.h"
+
+/* The kernel's own limit. */
+#define LINKS_MAX 40
+
+/* Where a path leads.  Links are followed here and not by the kernel, because the program often
+ * runs as root: in a folder such as /tmp any user could make a link to any file of the machine.
+ * Only links of root, of the user who runs the program and of the user who called sudo are
+ * followed. */
+struct destination {
+	char *path;    /* no link; the file may not exist yet */
+	bool in_place; /* a device or a pipe: opened, not replaced */
+	uid_t owner;   /* with -EPERM: the link's owner */
+};
+
+/* The folder of PATH; the caller frees it. */
+static char *folder_of(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	if (!slash)
+		return xstrdup(".");
+	return slash == path ? xstrdup("/") : xstrndup(path, slash - path);
+}
+
+/* Whether OWNER is root or a user for whom the program works. */
+static bool is_trusted(uid_t owner)
+{
+	struct sudo_user user;
+
+	return owner == 0 || owner == getuid() || (sudo_user__find(&user) && owner == user.uid);
+}
+
+/* Whether PATH is in /proc, where the kernel makes links for open files, such as
+ * /proc/self/fd/1. */
+static bool is_kernels(const char *path)
+{
+	char *folder = folder_of(path);
+	struct statfs status;
+	bool kernels = statfs(folder, &status) == 0 && status.f_type == PROC_SUPER_MAGIC;
+
+	free(folder);
+	return kernels;
+}
+
+static bool is_stream(mode_t mode)
+{
+	return S_ISFIFO(mode) || S_ISCHR(mode);
+}
+
+/* The target of the link PATH; NULL with errno on an error.  The caller frees it. */
+static char *read_link(const char *path)
+{
+	char target[PATH_MAX], *folder, *joined;
+	ssize_t length = readlink(path, target, sizeof(target) - 1);
+
+	if (length < 0)
+		return NULL;
+	target[length] = '\0';
+	if (target[0] == '/')
+		return xstrdup(target);
+	folder = folder_of(path);
+	joined = xasprintf("%s/%s", folder, target);
+	free(folder);
+	return joined;
+}
+
+/* Follows one link, if DESTINATION is a link; *LAST: it is not. */
+static int step(struct destination *destination, bool *last)
+{
+	struct stat status, leads_to;
+	char *next;
+
+	*last = true;
+	if (lstat(destination->path, &status))
+		return errno == ENOENT ? 0 : -errno;
+	if (S_ISDIR(status.st_mode))
+		return -EISDIR;
+	if (!S_ISLNK(status.st_mode)) {
+		/* Another user's pipe would receive the profile, so it is replaced. */
+		destination->in_place = is_stream(status.st_mode) && is_trusted(status.st_uid);
+		return 0;
+	}
+	if (is_kernels(destination->path) && stat(destination->path, &leads_to) == 0 &&
+	    is_stream(leads_to.st_mode)) {
+		destination->in_place = true;
+		return 0;
+	}
+	if (!is_trusted(status.st_uid)) {
+		destination->owner = status.st_uid;
+		return -EPERM;
+	}
+	next = read_link(destination->path);
+	if (!next)
+		return -errno;
+	free(destination->path);
+	destination->path = next;
+	*last = false;
+	return 0;
+}
+
+/* Resolves PATH.  0; -EPERM if a link belongs to another user; -EISDIR; or -errno.  The caller
+ * frees DESTINATION's path even after an error. */
+static int find(const char *path, struct destination *destination)
+{
+	bool last = false;
+	int error = 0;
+
+	*destination = (struct destination){ .path = xstrdup(path) };
+	for (int i = 0; i < LINKS_MAX && !error && !last; i++)
+		error = step(destination, &last);
+	return !error && !last ? -ELOOP : error;
+}
 
 static char *replace(char *text, const char *what, const char *by)
 {
@@ -61,14 +175,14 @@ static int find_place(const char *path, struct place *place)
 	place->name = NULL;
 	if (is_stdout(path))
 		return fstat(STDOUT_FILENO, &place->status);
-	error = destination__find(path, &destination);
+	error = find(path, &destination);
 	if (!error && stat(destination.path, &place->status)) {
-		folder = destination__folder(destination.path);
+		folder = folder_of(destination.path);
 		error = stat(folder, &place->status);
 		place->name = xstrdup(basename(destination.path));
 		free(folder);
 	}
-	destination__free(&destination);
+	free(destination.path);
 	return error;
 }
 
@@ -130,7 +244,7 @@ static int try_destination(const struct destination *destination)
 
 	if (destination->in_place)
 		return access(destination->path, W_OK) ? -errno : 0;
-	folder = destination__folder(destination->path);
+	folder = folder_of(destination->path);
 	error = try_folder(folder);
 	free(folder);
 	return error;
@@ -139,7 +253,7 @@ static int try_destination(const struct destination *destination)
 static void explain(const char *path, const struct destination *destination, int error,
 		    const char *option)
 {
-	char *folder = destination__folder(destination->path);
+	char *folder = folder_of(destination->path);
 
 	if (error == -EPERM && destination->owner)
 		log__error("cannot write %s: %s is a link of user %u, who can point it at any "
@@ -184,12 +298,12 @@ bool output_file__check(const char *path, const char *option)
 
 	if (is_stdout(path))
 		return check_stdout(option);
-	error = destination__find(path, &destination);
+	error = find(path, &destination);
 	if (!error)
 		error = try_destination(&destination);
 	if (error)
 		explain(path, &destination, error, option);
-	destination__free(&destination);
+	free(destination.path);
 	return !error;
 }
 
@@ -260,7 +374,7 @@ static int replace_file(const char *path, int (*write)(const void *what, FILE *f
 			const void *what)
 {
 	static bool prepared;
-	char *folder = destination__folder(path), *temporary;
+	char *folder = folder_of(path), *temporary;
 	int fd = open_temporary(folder, &temporary);
 	int error = fd < 0 ? fd : 0;
 	struct handover handover;
@@ -344,11 +458,11 @@ int output_file__write(const char *path, int (*write)(const void *what, FILE *fi
 		return -EBADF;
 	if (is_stdout(path))
 		return write_in_place(fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3), write, what);
-	error = destination__find(path, &destination);
+	error = find(path, &destination);
 	if (!error && destination.in_place)
 		error = write_in_place(open_in_place(destination.path), write, what);
 	else if (!error)
 		error = replace_file(destination.path, write, what);
-	destination__free(&destination);
+	free(destination.path);
 	return error;
 }

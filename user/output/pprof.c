@@ -16,7 +16,6 @@
 
 #include "base/gzip.h"
 #include "base/xalloc.h"
-#include "output/difference.h"
 #include "output/output.h"
 #include "pprof.pb-c.h"
 #include "profile/plain_text.h"
@@ -356,7 +355,7 @@ static void put_sample(struct writer *writer, const struct profile_sample *sampl
 
 static void put_before(struct writer *writer, const struct profile *before)
 {
-	double scale = difference__scale(before, writer->profile);
+	double scale = output__scale(before, writer->profile);
 
 	writer->base = put_text(writer, "pprof::base");
 	writer->is_base = put_text(writer, "true");
