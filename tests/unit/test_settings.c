@@ -174,10 +174,10 @@ static void bad_files(void **state)
 	refused("rate: [1]\n", ":1: 'rate' has one value, not a list");
 	refused("comm: [[1]]\n", ":1: a plain value belongs here");
 	refused("? [a]\n: 1\n", ":1: a plain value belongs here");
-	refused("rate: &x 1\nwindow: *x\n", ":1: aliases are not supported");
+	refused("rate: &x 1\nwindow: *x\n", ":2: aliases are not supported");
 	refused("word\n", ":1: the file must be a list of lines such as `rate: 19`");
 	refused("- rate\n", ":1: the file must be a list of lines such as `rate: 19`");
-	refused("rate: 1\n---\nrate: 2\n", ":3: the file has more than one YAML document");
+	refused("rate: 1\n---\nrate: 2\n", ":2: the file has more than one YAML document");
 	refused("rate: 1\n window: 2\n", ":2: mapping values are not allowed in this context");
 	refused("rate: 'x\n", ":2: found unexpected end of stream");
 	refused("rate: \"\\0\"\n", ":1: a value contains a NUL byte");

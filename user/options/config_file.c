@@ -35,151 +35,24 @@ struct reader {
 	const struct verb *verb;
 	const char *path;
 	struct settings *settings;
-	yaml_document_t document;
-	size_t visits; /* of nodes, with repetitions */
-	char *wrong;   /* the first error */
+	yaml_parser_t parser;
+	yaml_event_t event; /* the present one */
+	char *wrong;	    /* the first error */
 };
 
-/* Notes the error WHAT at NODE, and takes WHAT over; NULL: there is none. */
-static void refuse(struct reader *reader, const yaml_node_t *node, char *what)
+/* Notes the error WHAT at the present event, and takes WHAT over; NULL: there is none. */
+static void refuse(struct reader *reader, char *what)
 {
 	if (what && !reader->wrong)
-		reader->wrong =
-			xasprintf("%s:%zu: %s", reader->path, node->start_mark.line + 1, what);
+		reader->wrong = xasprintf("%s:%zu: %s", reader->path,
+					  reader->event.start_mark.line + 1, what);
 	free(what);
 }
 
-/* Refuses aliases, which could expand a small file to a large document.  Without aliases, no node
- * is visited twice. */
-static yaml_node_t *visit(struct reader *reader, int index)
+static void note_error(struct reader *reader)
 {
-	yaml_document_t *document = &reader->document;
-	yaml_node_t *node = yaml_document_get_node(document, index);
+	const yaml_parser_t *parser = &reader->parser;
 
-	if (++reader->visits > (size_t)(document->nodes.top - document->nodes.start))
-		refuse(reader, node, xstrdup("aliases are not supported"));
-	return node;
-}
-
-/* The text of NODE.  Refuses a node that is not a scalar or that is empty, such as "key: ~", and
- * returns NULL. */
-static const char *text_of(struct reader *reader, const yaml_node_t *node)
-{
-	const char *text = (const char *)node->data.scalar.value;
-
-	if (node->type != YAML_SCALAR_NODE)
-		refuse(reader, node, xstrdup("a plain value belongs here"));
-	else if (strlen(text) != node->data.scalar.length)
-		refuse(reader, node, xstrdup("a value contains a NUL byte"));
-	else if (node->data.scalar.style == YAML_PLAIN_SCALAR_STYLE &&
-		 (!*text || strcmp(text, "~") == 0 || strcmp(text, NULL_VALUE) == 0))
-		refuse(reader, node, xstrdup("a value is missing"));
-	return reader->wrong ? NULL : text;
-}
-
-/* NODE and all below it as JSON.  After an error the result is incomplete or NULL. */
-static json_t *json_of(struct reader *reader, const yaml_node_t *node)
-{
-	json_t *json;
-
-	if (node->type == YAML_SCALAR_NODE)
-		return json_string(text_of(reader, node));
-	if (node->type == YAML_SEQUENCE_NODE) {
-		json = json_array();
-		for (yaml_node_item_t *item = node->data.sequence.items.start;
-		     item < node->data.sequence.items.top && !reader->wrong; item++)
-			json_array_append_new(json, json_of(reader, visit(reader, *item)));
-		return json;
-	}
-	json = json_object();
-	for (yaml_node_pair_t *pair = node->data.mapping.pairs.start;
-	     pair < node->data.mapping.pairs.top && !reader->wrong; pair++) {
-		const yaml_node_t *key = visit(reader, pair->key);
-		const char *name = text_of(reader, key);
-
-		if (name && json_object_get(json, name))
-			refuse(reader, key, xstrdup("the rule has this key twice"));
-		else if (name)
-			json_object_set_new(json, name,
-					    json_of(reader, visit(reader, pair->value)));
-	}
-	return json;
-}
-
-static void take_value(struct reader *reader, const struct option *option, const yaml_node_t *node)
-{
-	char *place = xasprintf("%s:%zu", reader->path, node->start_mark.line + 1), *rule = NULL;
-	const char *value;
-	json_t *json;
-
-	if (option->flags & OPTION_RULES && node->type != YAML_MAPPING_NODE) {
-		refuse(reader, node, xasprintf("'%s' must be a list of rules", option->name));
-	} else if (option->flags & OPTION_RULES) {
-		json = json_of(reader, node);
-		rule = json_dumps(json, 0);
-		json_decref(json);
-	}
-	value = rule || reader->wrong ? rule : text_of(reader, node);
-	if (!reader->wrong)
-		refuse(reader, node,
-		       settings__try(reader->settings, option, ORIGIN_FILE, value, place));
-	free(rule);
-	free(place);
-}
-
-static void take_entry(struct reader *reader, const yaml_node_t *key, const yaml_node_t *value)
-{
-	const char *name = text_of(reader, key);
-	const struct option *option = name ? option_table__find(reader->verb, name) : NULL;
-
-	if (!option || option->flags & OPTION_LOCAL) {
-		refuse(reader, key, xasprintf("unknown key '%s'", name ?: ""));
-	} else if (value->type != YAML_SEQUENCE_NODE) {
-		take_value(reader, option, value);
-	} else if (!(option->flags & (OPTION_LIST | OPTION_RULES))) {
-		refuse(reader, value, xasprintf("'%s' has one value, not a list", name));
-	} else {
-		for (yaml_node_item_t *item = value->data.sequence.items.start;
-		     item < value->data.sequence.items.top && !reader->wrong; item++)
-			take_value(reader, option, visit(reader, *item));
-	}
-}
-
-static void take_document(struct reader *reader)
-{
-	yaml_node_t *root = yaml_document_get_root_node(&reader->document), *key, *before;
-	yaml_node_pair_t *first = root->data.mapping.pairs.start;
-
-	reader->visits = 1;
-	if (root->type != YAML_MAPPING_NODE) {
-		refuse(reader, root,
-		       xstrdup("the file must be a list of lines such as `rate: 19`"));
-		return;
-	}
-	for (yaml_node_pair_t *pair = first; pair < root->data.mapping.pairs.top && !reader->wrong;
-	     pair++) {
-		key = visit(reader, pair->key);
-		take_entry(reader, key, visit(reader, pair->value));
-		for (yaml_node_pair_t *other = first; other < pair && !reader->wrong; other++) {
-			before = yaml_document_get_node(&reader->document, other->key);
-			if (strcmp(text_of(reader, key), text_of(reader, before)) == 0)
-				refuse(reader, key,
-				       xasprintf("'%s' is already set at %s:%zu",
-						 text_of(reader, key), reader->path,
-						 before->start_mark.line + 1));
-		}
-	}
-}
-
-/* Loads the next document.  Returns false at the end, or after noting an error. */
-static bool load(struct reader *reader, yaml_parser_t *parser)
-{
-	if (yaml_parser_load(parser, &reader->document)) {
-		if (yaml_document_get_root_node(&reader->document))
-			return true;
-		yaml_document_delete(&reader->document);
-		return false;
-	}
 	/* libyaml gives a problem for every error but this one. */
 	if (!parser->problem)
 		out_of_memory();
@@ -189,26 +62,140 @@ static bool load(struct reader *reader, yaml_parser_t *parser)
 	else
 		reader->wrong = xasprintf("%s:%zu: %s", reader->path, parser->problem_mark.line + 1,
 					  parser->problem);
-	return false;
+}
+
+/* Goes to the next event; returns whether it is not END.  Also false after an error.  Aliases could
+ * expand a small file to a large document. */
+static bool next(struct reader *reader, yaml_event_type_t end)
+{
+	if (reader->wrong)
+		return false;
+	yaml_event_delete(&reader->event);
+	if (!yaml_parser_parse(&reader->parser, &reader->event))
+		note_error(reader);
+	else if (reader->event.type == YAML_ALIAS_EVENT)
+		refuse(reader, xstrdup("aliases are not supported"));
+	return !reader->wrong && reader->event.type != end;
+}
+
+/* The text of the event.  Refuses one that is not a scalar or that is empty, such as "key: ~", and
+ * returns NULL. */
+static const char *text_of(struct reader *reader)
+{
+	const yaml_event_t *event = &reader->event;
+	const char *text = (const char *)event->data.scalar.value;
+
+	if (event->type != YAML_SCALAR_EVENT)
+		refuse(reader, xstrdup("a plain value belongs here"));
+	else if (strlen(text) != event->data.scalar.length)
+		refuse(reader, xstrdup("a value contains a NUL byte"));
+	else if (event->data.scalar.style == YAML_PLAIN_SCALAR_STYLE &&
+		 (!*text || strcmp(text, "~") == 0 || strcmp(text, NULL_VALUE) == 0))
+		refuse(reader, xstrdup("a value is missing"));
+	return reader->wrong ? NULL : text;
+}
+
+/* The value that begins with the event as JSON.  After an error it is incomplete or NULL. */
+static json_t *json_of(struct reader *reader)
+{
+	json_t *json;
+
+	if (reader->event.type == YAML_SEQUENCE_START_EVENT) {
+		json = json_array();
+		while (next(reader, YAML_SEQUENCE_END_EVENT))
+			json_array_append_new(json, json_of(reader));
+		return json;
+	}
+	if (reader->event.type != YAML_MAPPING_START_EVENT)
+		return json_string(text_of(reader));
+	json = json_object();
+	while (next(reader, YAML_MAPPING_END_EVENT)) {
+		char *name = xstrdup(text_of(reader) ?: "");
+
+		if (json_object_get(json, name))
+			refuse(reader, xstrdup("the rule has this key twice"));
+		if (next(reader, YAML_NO_EVENT))
+			json_object_set_new(json, name, json_of(reader));
+		free(name);
+	}
+	return json;
+}
+
+static void take_value(struct reader *reader, const struct option *option)
+{
+	char *place = xasprintf("%s:%zu", reader->path, reader->event.start_mark.line + 1);
+	char *rule = NULL;
+	const char *value;
+	json_t *json;
+
+	if (option->flags & OPTION_RULES && reader->event.type != YAML_MAPPING_START_EVENT) {
+		refuse(reader, xasprintf("'%s' must be a list of rules", option->name));
+	} else if (option->flags & OPTION_RULES) {
+		json = json_of(reader);
+		rule = json_dumps(json, 0);
+		json_decref(json);
+	}
+	value = rule || reader->wrong ? rule : text_of(reader);
+	if (!reader->wrong)
+		refuse(reader, settings__try(reader->settings, option, ORIGIN_FILE, value, place));
+	free(rule);
+	free(place);
+}
+
+/* Takes the key NAME and its value. */
+static void take_entry(struct reader *reader, const char *name)
+{
+	const struct option *option = option_table__find(reader->verb, name);
+
+	if (!option || option->flags & OPTION_LOCAL)
+		refuse(reader, xasprintf("unknown key '%s'", name));
+	if (!next(reader, YAML_NO_EVENT))
+		return;
+	if (reader->event.type != YAML_SEQUENCE_START_EVENT)
+		take_value(reader, option);
+	else if (!(option->flags & (OPTION_LIST | OPTION_RULES)))
+		refuse(reader, xasprintf("'%s' has one value, not a list", option->name));
+	else
+		while (next(reader, YAML_SEQUENCE_END_EVENT))
+			take_value(reader, option);
+}
+
+static void take_document(struct reader *reader)
+{
+	json_t *lines = json_object(); /* by key */
+
+	if (reader->event.type != YAML_MAPPING_START_EVENT)
+		refuse(reader, xstrdup("the file must be a list of lines such as `rate: 19`"));
+	while (next(reader, YAML_MAPPING_END_EVENT)) {
+		const char *name = text_of(reader);
+		const json_t *before = name ? json_object_get(lines, name) : NULL;
+
+		if (before)
+			refuse(reader, xasprintf("'%s' is already set at %s:%lld", name,
+						 reader->path, json_integer_value(before)));
+		if (reader->wrong)
+			break;
+		json_object_set_new(lines, name, json_integer(reader->event.start_mark.line + 1));
+		take_entry(reader, name);
+	}
+	json_decref(lines);
 }
 
 static void read_stream(struct reader *reader, FILE *file)
 {
-	yaml_parser_t parser;
-
-	if (!yaml_parser_initialize(&parser))
+	if (!yaml_parser_initialize(&reader->parser))
 		out_of_memory();
-	yaml_parser_set_input_file(&parser, file);
-	if (load(reader, &parser)) {
+	yaml_parser_set_input_file(&reader->parser, file);
+	/* The starts of the stream and of a document, and its root. */
+	if (next(reader, YAML_NO_EVENT) && next(reader, YAML_STREAM_END_EVENT) &&
+	    next(reader, YAML_NO_EVENT)) {
 		take_document(reader);
-		yaml_document_delete(&reader->document);
-		if (!reader->wrong && load(reader, &parser)) {
-			refuse(reader, yaml_document_get_root_node(&reader->document),
-			       xstrdup("the file has more than one YAML document"));
-			yaml_document_delete(&reader->document);
-		}
+		next(reader, YAML_NO_EVENT);
+		if (next(reader, YAML_STREAM_END_EVENT))
+			refuse(reader, xstrdup("the file has more than one YAML document"));
 	}
-	yaml_parser_delete(&parser);
+	yaml_event_delete(&reader->event);
+	yaml_parser_delete(&reader->parser);
 }
 
 char *config_file__read(const struct verb *verb, const char *path, struct settings *settings)
@@ -231,63 +218,24 @@ char *config_file__read(const struct verb *verb, const char *path, struct settin
 	return reader.wrong;
 }
 
-static void print_quoted(const char *value, FILE *file)
-{
-	char *text = xmalloc(2 * strlen(value) + 1), *to = text;
-	char *valid = unicode__sanitize(value, strlen(value)), *escaped;
-
-	for (const char *at = value; *at; at++) {
-		if (*at == '"' || *at == '\\')
-			*to++ = '\\';
-		*to++ = *at;
-	}
-	*to = '\0';
-	/* The escapes of plain_text.c, \xNN and \uNNNN, are also YAML's, which must be UTF-8. */
-	escaped = strcmp(valid, value) == 0 ? plain_text__escape(text, SIZE_MAX) : xstrdup(text);
-	fprintf(file, "\"%s\"", escaped);
-	free(escaped);
-	free(valid);
-	free(text);
-}
-
-/* Not json_dumps(): YAML has no surrogate pairs, and wants more characters escaped than JSON. */
-static void print_json(json_t *value, FILE *file)
-{
-	const char *key, *separator = "";
-	json_t *part;
-	size_t i;
-
-	if (json_is_string(value)) {
-		print_quoted(json_string_value(value), file);
-		return;
-	}
-	fputc(json_is_array(value) ? '[' : '{', file);
-	json_array_foreach(value, i, part)
-	{
-		fputs(i ? ", " : "", file);
-		print_json(part, file);
-	}
-	json_object_foreach(value, key, part)
-	{
-		fputs(separator, file);
-		print_quoted(key, file);
-		fputs(": ", file);
-		print_json(part, file);
-		separator = ", ";
-	}
-	fputc(json_is_array(value) ? ']' : '}', file);
-}
-
 void config_file__print(const struct option *option, const char *value, FILE *file)
 {
-	json_t *rule = option->flags & OPTION_RULES ? json_loads(value, 0, NULL) : NULL;
+	char *valid = unicode__sanitize(value, strlen(value)), *text, *escaped;
+	json_t *json = option->flags & OPTION_RULES ? json_loads(value, 0, NULL) : NULL;
 
-	if (rule)
-		print_json(rule, file);
-	else if (*value && !value[strspn(value, PLAIN)] && *value != '-' &&
-		 strcmp(value, NULL_VALUE) != 0)
+	if (!json && *value && !value[strspn(value, PLAIN)] && *value != '-' &&
+	    strcmp(value, NULL_VALUE) != 0) {
 		fputs(value, file);
-	else
-		print_quoted(value, file);
-	json_decref(rule);
+	} else {
+		/* Quoted as JSON, which is YAML but for the characters that plain_text.c escapes.
+		 */
+		json = json ?: json_string(valid);
+		text = json_dumps(json, JSON_ENCODE_ANY);
+		escaped = plain_text__escape(text, SIZE_MAX);
+		fputs(escaped, file);
+		free(escaped);
+		free(text);
+		json_decref(json);
+	}
+	free(valid);
 }
