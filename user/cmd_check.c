@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "base/log.h"
-#include "check/probes.h"
+#include "check/check.h"
 #include "verbs.h"
 
 static enum exit_status run(struct options *options)
@@ -16,7 +16,7 @@ static enum exit_status run(struct options *options)
 		/* The agent's options have set a level, too: the higher one applies. */
 		if (options->level > log__level())
 			log__set_level(options->level);
-		if (!probes__run(options->agent ? &agent : NULL, options->json))
+		if (!check__run(options->agent ? &agent : NULL, options->json))
 			status = STATUS_NOT_ALLOWED;
 	}
 	options__free(&agent);
