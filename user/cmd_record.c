@@ -180,19 +180,6 @@ static char *check(struct options *options)
 	return NULL;
 }
 
-struct written_profile {
-	const struct profile *profile;
-	const struct options *options;
-	const struct output_options *shown;
-};
-
-static int write_profile(const void *what, FILE *file)
-{
-	const struct written_profile *written = what;
-
-	return written->options->format->write(written->profile, written->shown, file);
-}
-
 static int write_ledger(const void *what, FILE *file)
 {
 	return ledger__write_json(profile_events__json(what), file);
@@ -283,53 +270,54 @@ static char *title_of(const struct profile *profile, const struct options *optio
 	return title;
 }
 
-/* A path for a profile in FOLDER, to which all users may write.  Its name is random: an existing
- * link of another user would be refused.  0 with *PATH, which the caller frees, or -errno. */
-static int other_path(const struct options *options, const char *folder, pid_t pid, char **path)
+/* What is written: the profile of process PID. */
+struct written {
+	const struct options *options;
+	const struct profile *profile;
+	const struct output_options *shown;
+	pid_t pid;
+};
+
+/* Saves in FOLDER, to which all users may write, a profile that could not be written to its own
+ * path. 0 or -errno.  The name is random: an existing link of another user would be refused.  Only
+ * the owner may read it: others may look into FOLDER, but perhaps not into the requested folder. */
+static int save_in(const char *folder, const struct written *written)
 {
-	char *pattern, *name;
+	const struct output_format *format = written->options->format;
+	char *pattern, *name, *path;
 	uint64_t chance;
+	mode_t mask;
+	int error;
 
 	if (getrandom(&chance, sizeof(chance), 0) != sizeof(chance))
 		return -errno;
-	pattern = xasprintf("pybpfprof-%%p-%%t-%016" PRIx64 ".%s", chance, options->format->suffix);
-	name = output_file__expand(pattern, pid);
-	*path = xasprintf("%s/%s", folder, name);
-	free(name);
-	free(pattern);
-	return 0;
-}
-
-/* Saves in FOLDER a profile that could not be written to its own path.  0 or -errno.  Only the
- * owner may read it: others may look into FOLDER, but perhaps not into the requested folder. */
-static int save_in(const char *folder, const struct written_profile *written, pid_t pid)
-{
-	char *path = NULL;
-	int error = other_path(written->options, folder, pid, &path);
-	mode_t mask = umask(0077);
-
-	if (!error)
-		error = output_file__write(path, write_profile, written);
+	pattern = xasprintf("pybpfprof-%%p-%%t-%016" PRIx64 ".%s", chance, format->suffix);
+	name = output_file__expand(pattern, written->pid);
+	path = xasprintf("%s/%s", folder, name);
+	mask = umask(0077);
+	error = output__write(format, written->profile, written->shown, path);
 	umask(mask);
 	if (!error)
 		log__error("the profile was written to %s instead", path);
 	free(path);
+	free(name);
+	free(pattern);
 	return error;
 }
 
 /* The disk may be full, but the samples cannot be taken again. */
-static void save_elsewhere(const struct written_profile *written, pid_t pid)
+static void save_elsewhere(const struct written *written)
 {
 	const char *variable = getenv("TMPDIR");
 	int error;
 
 	if (variable && *variable && strcmp(variable, LAST_FOLDER) != 0) {
-		error = save_in(variable, written, pid);
+		error = save_in(variable, written);
 		if (!error)
 			return;
 		log__error("it cannot be saved in %s either: %s", variable, strerror(-error));
 	}
-	error = save_in(LAST_FOLDER, written, pid);
+	error = save_in(LAST_FOLDER, written);
 	if (error)
 		log__error("the profile is lost: it cannot be saved in %s either: %s", LAST_FOLDER,
 			   strerror(-error));
@@ -363,20 +351,15 @@ static enum exit_status write_outputs(const struct recording *recording, const s
 	char *path = output_path(options, pid), *stats = stats_path(options, pid);
 	char *title = title_of(profile, options);
 	struct output_options shown = options->shown;
-	struct written_profile written = { profile, options, &shown };
 	enum exit_status status = STATUS_WRITTEN;
 	int error;
 
 	shown.title = title;
-	error = output_file__write(path, write_profile, &written);
-	if (error) {
-		log__error("cannot write %s: %s", output_file__shown(path), strerror(-error));
+	error = output__write_or_say(options->format, profile, &shown, path);
+	if (error)
 		status = STATUS_FAILED;
-		if (error != -EPIPE)
-			save_elsewhere(&written, pid);
-	} else {
-		output__say_written(options->format, path);
-	}
+	if (error && error != -EPIPE)
+		save_elsewhere(&(struct written){ options, profile, &shown, pid });
 	if (stats && write_stats(stats, path, all))
 		status = STATUS_FAILED;
 	free(title);

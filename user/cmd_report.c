@@ -44,18 +44,6 @@ static char *check(struct options *options)
 	return wrong;
 }
 
-struct written_profile {
-	const struct options *options;
-	const struct profile *profile;
-};
-
-static int write_profile(const void *what, FILE *file)
-{
-	const struct written_profile *written = what;
-
-	return written->options->format->write(written->profile, &written->options->shown, file);
-}
-
 /* Logs why nothing was FOUND, and returns the exit status. */
 static enum exit_status explain_empty(const struct options *options,
 				      const struct store_found *found)
@@ -77,33 +65,29 @@ static enum exit_status explain_empty(const struct options *options,
 	return STATUS_NO_SAMPLE;
 }
 
+static void print_time(FILE *file, const char *before, const struct profile *profile)
+{
+	char *begin = quantity__moment_text(profile->start_unix_ns);
+
+	fprintf(file, ", %s%.0f s from %s", before, profile->duration_ns / 1e9, begin);
+	free(begin);
+}
+
 static char *title_of(const struct options *options, const struct profile *profile)
 {
-	char *begin = quantity__moment_text(profile->start_unix_ns), *title;
-	char *services = xstrdup("all Python processes");
+	char *title;
+	size_t size;
+	FILE *file = xopen_memstream(&title, &size);
 
-	for (size_t i = 0; i < options->labels.count; i++) {
-		char *longer =
-			xasprintf("%s%s%s=%s", i ? services : "", i ? ", " : "",
-				  options->labels.list[i].name, options->labels.list[i].value);
-
-		free(services);
-		services = longer;
-	}
-	title = xasprintf("%s, %.0f s from %s", services, profile->duration_ns / 1e9, begin);
-	free(services);
-	free(begin);
-	if (options->shown.before) {
-		const struct profile *before = options->shown.before;
-		char *both;
-
-		begin = quantity__moment_text(before->start_unix_ns);
-		both = xasprintf("%s, compared with %.0f s from %s", title,
-				 before->duration_ns / 1e9, begin);
-		free(begin);
-		free(title);
-		title = both;
-	}
+	if (!options->labels.count)
+		fputs("all Python processes", file);
+	for (size_t i = 0; i < options->labels.count; i++)
+		fprintf(file, "%s%s=%s", i ? ", " : "", options->labels.list[i].name,
+			options->labels.list[i].value);
+	print_time(file, "", profile);
+	if (options->shown.before)
+		print_time(file, "compared with ", options->shown.before);
+	fclose(file);
 	return title;
 }
 
@@ -123,26 +107,18 @@ static void tell(const struct profile *profile, const struct store_found *found)
 
 static enum exit_status write_report(struct options *options, const struct profile *profile)
 {
-	struct written_profile written = { options, profile };
 	char *pattern = options->output
 				? xstrdup(options->output)
 				: xasprintf("pybpfprof-report-%%t.%s", options->format->suffix);
 	char *path = output_file__expand(pattern, 0), *title = title_of(options, profile);
-	enum exit_status status = STATUS_WRITTEN;
 	int error;
 
 	options->shown.title = title;
-	error = output_file__write(path, write_profile, &written);
-	if (error) {
-		log__error("cannot write %s: %s", output_file__shown(path), strerror(-error));
-		status = STATUS_FAILED;
-	} else {
-		output__say_written(options->format, path);
-	}
+	error = output__write_or_say(options->format, profile, &options->shown, path);
 	free(title);
 	free(path);
 	free(pattern);
-	return status;
+	return error ? STATUS_FAILED : STATUS_WRITTEN;
 }
 
 static struct store_query query_of(const struct options *options)
@@ -159,14 +135,13 @@ static struct store_query query_of(const struct options *options)
  * or what is wrong, which the caller frees. */
 static char *refuse_events(const struct options *options, const struct event *events, size_t count)
 {
-	char *names = xstrdup(""), *wrong = NULL;
+	char *names, *wrong;
+	size_t size;
+	FILE *file = xopen_memstream(&names, &size);
 
-	for (size_t i = 0; i < count; i++) {
-		char *longer = xasprintf("%s%s%s", names, i ? ", " : "", events[i].name);
-
-		free(names);
-		names = longer;
-	}
+	for (size_t i = 0; i < count; i++)
+		fprintf(file, "%s%s", i ? ", " : "", events[i].name);
+	fclose(file);
 	if (options->show)
 		wrong = xasprintf("%s has no %s in that time: use --show with one of %s",
 				  options->folder, options->show, names);
@@ -216,9 +191,9 @@ static char *choose_events(const struct options *options, struct store *store,
 	return wrong;
 }
 
-/* Reads the earlier time of --diff: its samples and times go into BEFORE.  Everything else stays in
- * PROFILE, which must be new, so that what is read next has the same indices.  NULL, or what is
- * wrong, which the caller frees. */
+/* Reads the earlier time of --diff: BEFORE has its samples and times.  The samples leave PROFILE,
+ * whose other contents stay for what is read next.  NULL, or what is wrong, which the caller frees.
+ */
 static char *read_earlier(const struct options *options, struct store *store,
 			  struct profile *profile, struct profile *before)
 {
@@ -230,14 +205,10 @@ static char *read_earlier(const struct options *options, struct store *store,
 	query.since_unix_ns -= diff_ns;
 	query.until_unix_ns -= diff_ns;
 	wrong = store__read(store, &query, profile, &found);
-	before->rate_hz = profile->rate_hz;
-	before->start_unix_ns = profile->start_unix_ns;
-	before->duration_ns = profile->duration_ns;
-	before->sample_count = profile->sample_count;
+	*before = *profile;
 	before->samples = xcalloc(profile->sample_count + 1, sizeof(*before->samples));
-	if (profile->sample_count)
-		memcpy(before->samples, profile->samples,
-		       profile->sample_count * sizeof(*before->samples));
+	for (size_t i = 0; i < profile->sample_count; i++)
+		before->samples[i] = profile->samples[i];
 	profile__clear_samples(profile);
 	profile->duration_ns = 0;
 	memset(profile->ledgers, 0, sizeof(profile->ledgers));

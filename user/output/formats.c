@@ -5,6 +5,7 @@
 #include "base/log.h"
 #include "base/xalloc.h"
 #include "output/output.h"
+#include "output/output_file.h"
 
 const struct output_format *const output_formats[] = {
 	&output_html, &output_folded, &output_pprof, &output_speedscope, &output_text, NULL,
@@ -25,10 +26,37 @@ static bool ends_with(const char *path, const char *ending)
 	return length >= ending_length && !strcmp(path + length - ending_length, ending);
 }
 
-void output__say_written(const struct output_format *format, const char *path)
+struct written {
+	const struct output_format *format;
+	const struct profile *profile;
+	const struct output_options *options;
+};
+
+static int write_profile(const void *what, FILE *file)
 {
-	if (strcmp(path, "-") != 0)
+	const struct written *written = what;
+
+	return written->format->write(written->profile, written->options, file);
+}
+
+int output__write(const struct output_format *format, const struct profile *profile,
+		  const struct output_options *options, const char *path)
+{
+	const struct written written = { format, profile, options };
+
+	return output_file__write(path, write_profile, &written);
+}
+
+int output__write_or_say(const struct output_format *format, const struct profile *profile,
+			 const struct output_options *options, const char *path)
+{
+	int error = output__write(format, profile, options, path);
+
+	if (error)
+		log__error("cannot write %s: %s", output_file__shown(path), strerror(-error));
+	else if (strcmp(path, "-") != 0)
 		log__info("wrote %s%s%s", path, format->use ? ": " : "", format->use ?: "");
+	return error;
 }
 
 const struct output_format *output__by_ending(const char *path)

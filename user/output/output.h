@@ -62,8 +62,12 @@ string_id output__filename(const struct output_options *options,
  * of the same CPU time. */
 double output__scale(const struct profile *before, const struct profile *now);
 
-/* Logs that PATH was written in FORMAT, and what to do with it; nothing for standard output. */
-void output__say_written(const struct output_format *format, const char *path);
+/* Writes PROFILE to PATH in FORMAT, as output_file__write does; 0 or -errno.  The second function
+ * also logs the error, or that PATH was written and what to do with it. */
+int output__write(const struct output_format *format, const struct profile *profile,
+		  const struct output_options *options, const char *path);
+int output__write_or_say(const struct output_format *format, const struct profile *profile,
+			 const struct output_options *options, const char *path);
 
 /*
  * Labels: one line of text, safe in a folded stack and on a terminal.  Control characters and those
