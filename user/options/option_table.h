@@ -40,6 +40,15 @@ const struct option *option_table__find(const struct verb *verb, const char *nam
 /* VERB's default of OPTION, or NULL. */
 const char *option_table__fallback(const struct verb *verb, const struct option *option);
 
+/* Adds a setting.  It replaces those of a lower origin; one of a higher origin suppresses it. */
+void settings__add(struct settings *settings, const struct option *option, enum origin origin,
+		   const char *value, const char *place);
+
+/* The same, but checks that VALUE is "true" or "false" if OPTION has no argument.  Returns NULL, or
+ * what is wrong, allocated. */
+char *settings__try(struct settings *settings, const struct option *option, enum origin origin,
+		    const char *value, const char *place);
+
 /* Adds the settings of OPTIONS' command line.  Returns NULL, or what is wrong, allocated. */
 char *command_line__read(struct options *options);
 

@@ -14,6 +14,69 @@
 #define NO  "false"
 #define OFF "off"
 
+static void free_setting(struct setting *setting)
+{
+	free(setting->value);
+	free(setting->place);
+}
+
+static void free_settings(struct settings *settings)
+{
+	for (size_t i = 0; i < settings->count; i++)
+		free_setting(&settings->list[i]);
+	free(settings->list);
+	*settings = (struct settings){ 0 };
+}
+
+/* The first setting of OPTION, or NULL; also NULL if OPTION is NULL. */
+static const struct setting *find(const struct settings *settings, const struct option *option)
+{
+	for (size_t i = 0; i < settings->count; i++)
+		if (settings->list[i].option == option)
+			return &settings->list[i];
+	return NULL;
+}
+
+static void drop(struct settings *settings, const struct option *option)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < settings->count; i++) {
+		struct setting *setting = &settings->list[i];
+
+		if (setting->option != option) {
+			settings->list[kept++] = *setting;
+			continue;
+		}
+		free_setting(setting);
+	}
+	settings->count = kept;
+}
+
+void settings__add(struct settings *settings, const struct option *option, enum origin origin,
+		   const char *value, const char *place)
+{
+	const struct setting *before = find(settings, option);
+
+	if (before && before->origin > origin)
+		return;
+	if (before && (before->origin < origin || !(option->flags & (OPTION_LIST | OPTION_RULES))))
+		drop(settings, option);
+	settings->list = xgrow(settings->list, &settings->capacity, settings->count + 1,
+			       sizeof(*settings->list));
+	settings->list[settings->count++] =
+		(struct setting){ option, origin, xstrdup(value), xstrdup(place) };
+}
+
+char *settings__try(struct settings *settings, const struct option *option, enum origin origin,
+		    const char *value, const char *place)
+{
+	if (!option->argument && strcmp(value, "true") != 0 && strcmp(value, "false") != 0)
+		return xasprintf("%s '%s' is not true or false", option->name, value);
+	settings__add(settings, option, origin, value, place);
+	return NULL;
+}
+
 static void take_list(struct settings *settings, const struct option *option, const char *values,
 		      const char *variable)
 {
@@ -80,32 +143,33 @@ static char *complete(struct settings *settings, const struct verb *verb)
 		    (option->argument || !(option->flags & OPTION_LOCAL)))
 			wrong = take_variable(settings, option);
 	}
-	config = settings__find(settings, option_table__find(verb, "config"));
+	config = find(settings, option_table__find(verb, "config"));
 	return wrong || !config ? wrong : config_file__read(verb, config->value, settings);
 }
 
-/* The next value of OPTION from *INDEX on, or "" at the end.  Moves *INDEX behind it. */
-static const char *next_value(const struct settings *settings, const struct option *option,
-			      size_t *index)
+/* All values of OPTION; the caller frees them. */
+static char *values_of(const struct settings *settings, const struct option *option)
 {
-	while (*index < settings->count)
-		if (settings->list[(*index)++].option == option)
-			return settings->list[*index - 1].value;
-	return "";
+	char *values;
+	size_t size;
+	FILE *file = xopen_memstream(&values, &size);
+
+	for (size_t i = 0; i < settings->count; i++)
+		if (settings->list[i].option == option)
+			fprintf(file, "%s\n", settings->list[i].value);
+	fclose(file);
+	return values;
 }
 
 static bool agree(const struct settings *one, const struct settings *other,
 		  const struct option *option)
 {
-	size_t i = 0, j = 0;
-	const char *value;
+	char *left = values_of(one, option), *right = values_of(other, option);
+	bool same = strcmp(left, right) == 0;
 
-	do {
-		value = next_value(one, option, &i);
-		if (strcmp(value, next_value(other, option, &j)) != 0)
-			return false;
-	} while (*value);
-	return true;
+	free(left);
+	free(right);
+	return same;
 }
 
 /* Restores OLD's values of fixed options, and warns if they differ. */
@@ -119,7 +183,7 @@ static void keep_fixed(struct settings *settings, const struct settings *old,
 			continue;
 		log__warning("a change of %s takes effect when the %s restarts", option->name,
 			     verb->name);
-		settings__drop(settings, option);
+		drop(settings, option);
 		for (size_t i = 0; i < old->count; i++)
 			if (old->list[i].option == option)
 				settings__add(settings, option, old->list[i].origin,
@@ -254,7 +318,7 @@ void options__free(struct options *options)
 	push_destinations__free(&options->pushed);
 	relabel__free(&options->rules);
 	recording_plan__free(&options->plan);
-	settings__free(&options->settings);
+	free_settings(&options->settings);
 	*options = (struct options){ 0 };
 }
 
@@ -276,14 +340,14 @@ enum exit_status options__run(const struct verb *verb, int count, char **argumen
 bool options__is_chosen(const struct options *options, const char *name)
 {
 	const struct setting *setting =
-		settings__find(&options->settings, option_table__find(options->verb, name));
+		find(&options->settings, option_table__find(options->verb, name));
 
 	return setting && setting->origin != ORIGIN_DEFAULT;
 }
 
 static void print_option(const struct settings *settings, const struct option *option, FILE *file)
 {
-	const struct setting *first = settings__find(settings, option);
+	const struct setting *first = find(settings, option);
 	bool is_list = option->flags & (OPTION_LIST | OPTION_RULES);
 	char *place;
 

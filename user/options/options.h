@@ -8,19 +8,19 @@
  *	store-size: 2G			the file that --config names, for the agent
  *	the table's default
  *
- * settings.h keeps the source of each.
+ * The settings keep the source of each.
  */
 #ifndef PYBPFPROF_OPTIONS_H
 #define PYBPFPROF_OPTIONS_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <sys/utsname.h>
 
 #include "base/exit_status.h"
 #include "base/log.h"
-#include "options/settings.h"
 #include "output/output.h"
 #include "push/push_destinations.h"
 #include "recording/recording.h"
@@ -29,6 +29,7 @@
 
 #define RATE_HZ_DEFAULT 99
 
+struct option;
 struct options;
 
 struct verb {
@@ -46,6 +47,22 @@ struct verb {
 	char *(*check)(struct options *options);
 	/* Does it. */
 	enum exit_status (*run)(struct options *options);
+};
+
+/* From the lowest priority to the highest. */
+enum origin { ORIGIN_DEFAULT, ORIGIN_FILE, ORIGIN_ENVIRONMENT, ORIGIN_COMMAND_LINE };
+
+struct setting {
+	const struct option *option;
+	enum origin origin;
+	char *value; /* "true" or "false" for an option without argument */
+	char *place; /* such as "FILE:LINE", for messages */
+};
+
+/* The settings in effect.  All settings of an option have the same origin.  {} is an empty list. */
+struct settings {
+	struct setting *list;
+	size_t count, capacity;
 };
 
 struct option_labels {

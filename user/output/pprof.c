@@ -73,15 +73,19 @@ static void put(struct writer *writer, const Pprof__Profile *part)
 	compress_bytes(writer, writer->packed, length, Z_NO_FLUSH);
 }
 
+/* Puts one element of the profile's list FIELD. */
+#define PUT_ONE(writer, list, element)                                                       \
+	put(writer,                                                                          \
+	    &(Pprof__Profile){ .base = PROTOBUF_C_MESSAGE_INIT(&pprof__profile__descriptor), \
+			       .n_##list = 1,                                                \
+			       .list = (typeof(*((Pprof__Profile *)0)->list)[]){ element } })
+
 /* Escaped, because readers print strings as they are. */
 static int64_t put_text(struct writer *writer, const char *text)
 {
-	Pprof__Profile part = PPROF__PROFILE__INIT;
 	char *plain = plain_text__escape(text, SIZE_MAX);
 
-	part.n_string_table = 1;
-	part.string_table = &plain;
-	put(writer, &part);
+	PUT_ONE(writer, string_table, plain);
 	free(plain);
 	return writer->string_count++;
 }
@@ -95,12 +99,7 @@ static int64_t put_string(struct writer *writer, string_id string)
 
 static void put_comment(struct writer *writer, const char *text)
 {
-	Pprof__Profile part = PPROF__PROFILE__INIT;
-	int64_t comment = put_text(writer, text);
-
-	part.n_comment = 1;
-	part.comment = &comment;
-	put(writer, &part);
+	PUT_ONE(writer, comment, put_text(writer, text));
 }
 
 static void put_comments(struct writer *writer, const struct output_options *options)
@@ -163,8 +162,7 @@ static void put_header(struct writer *writer)
 static void put_function(struct writer *writer, uint32_t index)
 {
 	const struct profile_function *function = &writer->profile->functions[index];
-	Pprof__Profile part = PPROF__PROFILE__INIT;
-	Pprof__Function message = PPROF__FUNCTION__INIT, *messages[] = { &message };
+	Pprof__Function message = PPROF__FUNCTION__INIT;
 
 	message.id = index + 1;
 	/* No system_name: pprof would take the same name for a C++ symbol, and cut "<module>" and
@@ -172,9 +170,7 @@ static void put_function(struct writer *writer, uint32_t index)
 	message.name = put_string(writer, function->name);
 	message.filename = put_string(writer, function->filename);
 	message.start_line = function->first_line;
-	part.n_function = 1;
-	part.function = messages;
-	put(writer, &part);
+	PUT_ONE(writer, function, &message);
 }
 
 /* A mapping of the interpreter's file; 0: there is none. */
@@ -193,8 +189,7 @@ static uint32_t interpreter_mapping(const struct profile *profile)
 static void put_mapping(struct writer *writer, uint32_t index)
 {
 	const struct profile_mapping *mapping = &writer->profile->mappings[index];
-	Pprof__Profile part = PPROF__PROFILE__INIT;
-	Pprof__Mapping message = PPROF__MAPPING__INIT, *messages[] = { &message };
+	Pprof__Mapping message = PPROF__MAPPING__INIT;
 
 	message.id = index;
 	message.memory_start = mapping->start;
@@ -203,9 +198,7 @@ static void put_mapping(struct writer *writer, uint32_t index)
 	message.filename = put_string(writer, mapping->file);
 	message.build_id = put_string(writer, mapping->build_id);
 	message.has_functions = true;
-	part.n_mapping = 1;
-	part.mapping = messages;
-	put(writer, &part);
+	PUT_ONE(writer, mapping, &message);
 }
 
 /* The interpreter's mapping comes first, which readers take for the program's. */
@@ -223,8 +216,7 @@ static void put_mappings(struct writer *writer)
 static void put_location(struct writer *writer, uint32_t index)
 {
 	const struct profile_location *location = &writer->profile->locations[index];
-	Pprof__Profile part = PPROF__PROFILE__INIT;
-	Pprof__Location message = PPROF__LOCATION__INIT, *messages[] = { &message };
+	Pprof__Location message = PPROF__LOCATION__INIT;
 	Pprof__Line line = PPROF__LINE__INIT, *lines[] = { &line };
 
 	line.function_id = location->function + 1;
@@ -234,9 +226,7 @@ static void put_location(struct writer *writer, uint32_t index)
 	message.address = location->address;
 	message.n_line = 1;
 	message.line = lines;
-	part.n_location = 1;
-	part.location = messages;
-	put(writer, &part);
+	PUT_ONE(writer, location, &message);
 }
 
 /* The index of STRING as a label value. */
@@ -330,8 +320,7 @@ static void put_sample(struct writer *writer, const struct profile_sample *sampl
 {
 	const struct profile *profile = writer->profile;
 	const struct profile_stack *stack = &profile->stacks[sample->stack];
-	Pprof__Profile part = PPROF__PROFILE__INIT;
-	Pprof__Sample message = PPROF__SAMPLE__INIT, *messages[] = { &message };
+	Pprof__Sample message = PPROF__SAMPLE__INIT;
 	int64_t values[2 * EVENTS_MAX] = { 0 };
 
 	values[2 * sample->event] = count;
@@ -347,9 +336,7 @@ static void put_sample(struct writer *writer, const struct profile_sample *sampl
 	message.location_id = xcalloc(stack->depth, sizeof(*message.location_id));
 	for (uint32_t i = 0; i < stack->depth; i++)
 		message.location_id[i] = stack->locations[i] + 1;
-	part.n_sample = 1;
-	part.sample = messages;
-	put(writer, &part);
+	PUT_ONE(writer, sample, &message);
 	free(message.location_id);
 }
 

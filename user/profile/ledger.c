@@ -73,15 +73,16 @@ bool ledger__adds_up(const struct ledger *ledger)
 				  ledger__errors(ledger);
 }
 
+_Static_assert(offsetof(struct ledger, counts) + sizeof(((struct ledger *)0)->counts) ==
+		       offsetof(struct ledger, stacks),
+	       "all counts have a name");
+
 struct ledger ledger__since(const struct ledger *ledger, const struct ledger *before)
 {
 	struct ledger since = *ledger;
 
-	since.events -= before->events;
-	since.lost -= before->lost;
-	since.without_gil -= before->without_gil;
-	for (int outcome = 0; outcome < OUTCOME_COUNT; outcome++)
-		since.outcomes[outcome] -= before->outcomes[outcome];
+	for (size_t i = 0; i < LEDGER_COUNTS; i++)
+		since.counts[i] -= before->counts[i];
 	return since;
 }
 

@@ -37,14 +37,28 @@ struct unknown_processes {
 	} commands[UNKNOWN_COMMANDS]; /* used entries first; unused ones have 0 samples */
 };
 
+#define LEDGER_COUNTS (sizeof(((struct ledger *)0)->counts) / sizeof(uint64_t))
+
 struct ledger {
 	double rate_hz; /* as requested, within the kernel's limit */
 	double duration_s;
-	uint64_t events;
-	uint64_t outcomes[OUTCOME_COUNT]; /* PYTHON does not include TRUNCATED */
-	uint64_t lost;
-	uint64_t without_gil; /* left out by --gil or --gil-blame */
-	uint64_t left_out;    /* counted by the kernel but not delivered, of any process */
+	union {
+		struct {
+			uint64_t events, lost;
+			uint64_t without_gil; /* left out by --gil or --gil-blame */
+			uint64_t left_out;    /* counted by the kernel but not delivered, of any
+						 process */
+			uint64_t outcomes[OUTCOME_COUNT]; /* PYTHON does not include TRUNCATED */
+			/* The outcomes of the native parts of samples, and how often a walk went on
+			 * after a break; 0 without native frames. */
+			uint64_t native[NATIVE_OUTCOME_COUNT];
+			uint64_t resumptions;
+			uint64_t unmatched; /* the value of waits whose stack lost its slot
+					       meanwhile */
+			uint64_t brief;	    /* that of waits that were too short to be shown */
+		};
+		uint64_t counts[7 + OUTCOME_COUNT + NATIVE_OUTCOME_COUNT]; /* all of these */
+	};
 	uint64_t stacks;
 	uint64_t code_objects;
 	uint64_t unnamed_code_objects; /* gone before their names were read */
@@ -55,12 +69,6 @@ struct ledger {
 	uint64_t unreadable_processes; /* not readable, so it is unknown what they run */
 	uint64_t untold, crowded;      /* not sampled: no room to announce them, or to hold them */
 	struct ledger_periods periods;
-	/* The outcomes of the native parts of samples, and how often a walk went on after a break;
-	 * 0 without native frames. */
-	uint64_t native[NATIVE_OUTCOME_COUNT];
-	uint64_t resumptions;
-	uint64_t unmatched;    /* the value of waits whose stack lost its slot meanwhile */
-	uint64_t brief;	       /* that of waits that were too short to be shown */
 	uint64_t unwind_bytes; /* size of the unwind tables */
 };
 
@@ -79,7 +87,7 @@ uint64_t ledger__events(const struct ledger *ledger);
 /* Whether both sums above hold. */
 bool ledger__adds_up(const struct ledger *ledger);
 
-/* LEDGER with the events, outcomes and lost samples since it was BEFORE. */
+/* LEDGER with the counts of samples since it was BEFORE. */
 struct ledger ledger__since(const struct ledger *ledger, const struct ledger *before);
 
 /* Counts SAMPLES of a process started as COMMAND, in any bytes; NULL: unknown. */

@@ -12,15 +12,7 @@ struct ledger profile_events__ledger(const struct profile *profile, uint32_t eve
 	const struct ledger *own = &profile->ledgers[event];
 	struct ledger ledger = profile->ledgers[0];
 
-	ledger.events = own->events;
-	ledger.lost = own->lost;
-	ledger.without_gil = own->without_gil;
-	ledger.left_out = own->left_out;
-	memcpy(ledger.outcomes, own->outcomes, sizeof(ledger.outcomes));
-	memcpy(ledger.native, own->native, sizeof(ledger.native));
-	ledger.resumptions = own->resumptions;
-	ledger.unmatched = own->unmatched;
-	ledger.brief = own->brief;
+	memcpy(ledger.counts, own->counts, sizeof(ledger.counts));
 	ledger.rate_hz = own->rate_hz;
 	return ledger;
 }
@@ -44,22 +36,6 @@ struct profile *profile_events__only(const struct profile *profile, uint32_t eve
 	return only;
 }
 
-/* Adds what became of the samples of another event. */
-static void add_ledger(struct ledger *sum, const struct ledger *more)
-{
-	sum->events += more->events;
-	sum->lost += more->lost;
-	sum->without_gil += more->without_gil;
-	sum->left_out += more->left_out;
-	for (int i = 0; i < OUTCOME_COUNT; i++)
-		sum->outcomes[i] += more->outcomes[i];
-	for (int i = 0; i < NATIVE_OUTCOME_COUNT; i++)
-		sum->native[i] += more->native[i];
-	sum->resumptions += more->resumptions;
-	sum->unmatched += more->unmatched;
-	sum->brief += more->brief;
-}
-
 struct profile *profile_events__joined(const struct profile *profile, const char *name)
 {
 	struct profile *joined = xcalloc(1, sizeof(*joined));
@@ -70,7 +46,8 @@ struct profile *profile_events__joined(const struct profile *profile, const char
 	joined->events[0].period = 1;
 	joined->event_count = 1;
 	for (uint32_t i = 1; i < profile->event_count; i++)
-		add_ledger(&joined->ledgers[0], &profile->ledgers[i]);
+		for (size_t j = 0; j < LEDGER_COUNTS; j++)
+			joined->ledgers[0].counts[j] += profile->ledgers[i].counts[j];
 	joined->samples = xcalloc(profile->sample_count + 1, sizeof(*joined->samples));
 	for (size_t i = 0; i < profile->sample_count; i++) {
 		joined->samples[i] = profile->samples[i];

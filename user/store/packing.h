@@ -8,12 +8,23 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/xalloc.h"
+
+#define NUMBER_BYTES_MAX 10
+
 struct packed {
 	uint8_t *bytes; /* for the caller to free */
 	size_t length, capacity;
 };
 
-void packed__add(struct packed *packed, uint64_t number);
+static inline void packed__add(struct packed *packed, uint64_t number)
+{
+	packed->bytes = xgrow(packed->bytes, &packed->capacity, packed->length + NUMBER_BYTES_MAX,
+			      sizeof(*packed->bytes));
+	for (; number >= 0x80; number >>= 7)
+		packed->bytes[packed->length++] = number | 0x80;
+	packed->bytes[packed->length++] = number;
+}
 
 /* Reads the next number from *AT, which it advances, up to END; false if no whole number is there.
  * Inline: a day of windows has tens of millions. */
