@@ -45,11 +45,6 @@ struct probe {
 extern const struct probe machine_probes[];
 extern const struct probe agent_probes[];
 
-/* Checks whether record works, or the agent with the options AGENT if that is not NULL.  Prints a
- * table or JSON.  Returns whether nothing is missing.  A check of the agent drops all privileges
- * for good before it uses the network. */
-bool check__run(const struct options *agent, bool json);
-
 /* Two of the machine's probes: whether this is a container, and the limits of memory. */
 enum verdict surroundings__container(struct check *check);
 enum verdict surroundings__memory(struct check *check);

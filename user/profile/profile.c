@@ -188,7 +188,9 @@ uint32_t profile__line(struct profile *profile, uint32_t function, uint32_t line
 
 uint32_t profile__process(struct profile *profile, uint64_t serial, uint32_t pid)
 {
-	return INTERN(profile, processes, process_count, &serial, sizeof(serial),
+	uint64_t key[] = { serial };
+
+	return INTERN(profile, processes, process_count, key, sizeof(key),
 		      (struct profile_process){ .serial = serial, .pid = pid });
 }
 
