@@ -52,7 +52,7 @@ def test_where_values_come_from(profile, config):
     ("rate: 1\nrate: 2\n", ":2: 'rate' is already set at "),
     ("store: /x\n\nrate: fast\n", ":3: rate 'fast' is not a number"),
     ("store: {x: 1}\n", ":1: a plain value belongs here"),
-    ("store: [\n", ":2: did not find expected node content"),
+    ("comm: [\n", ":2: did not find expected node content"),
     ("with-pid: 1\n", ":1: with-pid '1' is not true or false"),
     ("exclude: [x]\n", ":1: ")])
 def test_a_bad_file_is_refused(text, says, profile, config):
