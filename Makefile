@@ -34,6 +34,8 @@ HOUSE_CFLAGS := -std=gnu11 -Wall -Wextra -Werror -Wmissing-prototypes -Wshadow -
 LIBS = $(shell $(PKG_CONFIG) --libs $(LIBRARIES)) -liberty -lm -pthread
 BPF_CFLAGS := -O2 -g -Wall -Wextra -Werror -target bpf -mcpu=v3 -Ibpf -Ibpf/$(ARCH) -Ivmlinux \
 	-Ivmlinux/$(ARCH)
+# The BPF program as part of an ordinary one.
+NATIVE_BPF := -Ibpf/native -Ibpf/$(ARCH) -Ivmlinux/$(ARCH)
 # Unit tests and fuzzers share these objects.
 SANITIZE := -fsanitize=address,undefined -fno-sanitize-recover=undefined
 CHECKED_CC = $(CLANG) -O1 -gline-tables-only $(SANITIZE) $(HOUSE_CFLAGS) -Wno-string-concatenation $(HOUSE_CPPFLAGS)
@@ -61,7 +63,7 @@ PAGE := $(wildcard user/output/page/*)
 STATUS_PAGE := $(wildcard user/http/status/*)
 BPF_HEADERS := $(wildcard bpf/*.h bpf/*/*.h vmlinux/*.h vmlinux/*/*.h)
 FORMATTED := $(wildcard bpf/*.[ch] bpf/*/*.h user/*.[ch] user/*/*.[ch] offsets/*.[ch] \
-	vmlinux/*.h vmlinux/*/*.h tests/unit/*.[ch] tests/native/*.[ch] tests/native/*/*.h \
+	vmlinux/*.h vmlinux/*/*.h tests/unit/*.[ch] tests/native/*.[ch] bpf/*/*/*.h \
 	tests/fuzz/*.[ch] tests/kernels/*.c tests/programs/*.c tests/standin/*.[ch])
 
 ifeq ($(V),1)
@@ -136,9 +138,11 @@ $(OUTPUT)/sanitized/%.o: %.c Makefile | $(GENERATED)
 
 $(OUTPUT)/sanitized/tests/unit/%.o: TEST_INCLUDES := -Itests/unit
 $(OUTPUT)/sanitized/tests/fuzz/%.o: TEST_INCLUDES := -Itests/unit -Itests/fuzz
-# The BPF program in an ordinary one: its headers are those of tests/native.
-$(OUTPUT)/sanitized/tests/native/%.o: TEST_INCLUDES := -Itests/native -Ibpf/x86
+$(OUTPUT)/sanitized/tests/native/%.o: TEST_INCLUDES := -Itests/native $(NATIVE_BPF)
 .SECONDARY: $(TEST_OBJECTS)
+
+$(addsuffix /user/sampling/outside_walker.o,$(OUTPUT) $(OUTPUT)/sanitized): HOUSE_CPPFLAGS := \
+	$(NATIVE_BPF) $(HOUSE_CPPFLAGS)
 
 $(addsuffix /user/output/html.o,$(OUTPUT) $(OUTPUT)/sanitized): $(PAGE)
 $(addsuffix /user/agent/web.o,$(OUTPUT) $(OUTPUT)/sanitized): $(STATUS_PAGE)
@@ -150,7 +154,8 @@ $(OUTPUT)/sanitized/libpybpfprof.a: $(CHECKED)
 # What is asked of the kernel side and of processes, where the watch is tested.
 WATCH_WRAPPED := $(addprefix target_map__,new_serial put refuse follow set_aside await \
 	awaited remove has has_told has_untold claim holds samples rate_shift shift_rate know_python know_other) \
-	$(addprefix sampler__,targets follow begin_epoch sees_mappings untold crowded outcomes find_kernel_pid) \
+	$(addprefix sampler__,targets follow begin_epoch sees_mappings untold crowded outcomes find_kernel_pid \
+	walk_blocked blocked_due) \
 	process__list process__inspect process__program_mappings identity__read identity__read_again target__look
 
 # What a fuzzer gives its own answers to, instead of the system or another module.
@@ -173,6 +178,8 @@ $(OUTPUT)/unit/test_output_file: UNIT_WRAPPED := fchown fchmod
 $(OUTPUT)/unit/test_texts: UNIT_WRAPPED := target_file__exists
 $(addprefix $(OUTPUT)/unit/test_,watch scan): UNIT_WRAPPED := $(WATCH_WRAPPED) sampler__drain \
 	sampler__harvest process__identify_program target__open clock_gettime
+$(OUTPUT)/unit/test_blocked_threads: UNIT_WRAPPED := $(addprefix blocked_list__,open close read describe enter \
+	count withdraw) outside_walker__walk outside_walker__forget_codes
 $(OUTPUT)/unit/test_reader: UNIT_WRAPPED := clock_gettime sem_clockwait usleep
 $(OUTPUT)/unit/test_store_limits: UNIT_WRAPPED := clock_gettime
 $(addprefix $(OUTPUT)/unit/test_,process runtime): UNIT_WRAPPED := sem_post
@@ -220,9 +227,9 @@ $(OUTPUT)/line_check $(OUTPUT)/code_dump $(OUTPUT)/identity_dump $(OUTPUT)/dump_
 
 # The walk over native frames beside elfutils'; only its own files are checked by sanitizers.
 $(OUTPUT)/unwind_check: tests/programs/unwind_check.c tests/native/unwinding.c tests/native/unwinding.h \
-		$(wildcard tests/native/vmlinux.h tests/native/bpf/*.h bpf/*.h bpf/*/*.h) $(OBJECTS)
+		$(wildcard bpf/*.h bpf/*/*.h bpf/*/*/*.h) $(OBJECTS)
 	$(call say,TEST,$@)
-	$(Q)$(CHECKED_CC) -Itests/native -Ibpf/x86 $(filter %.c,$^) \
+	$(Q)$(CHECKED_CC) -Itests/native $(NATIVE_BPF) $(filter %.c,$^) \
 		$(filter-out %/user/main.o,$(OBJECTS)) $(LIBS) -ldw -lelf -o $@
 
 # Loaded before the libraries into a profiler that says what the verifier has to do, samples by the
@@ -334,7 +341,7 @@ lint: $(if $(findstring version 14,$(shell $(CLANG_FORMAT) --version 2>&1)),form
 	@cppcheck --quiet --error-exitcode=1 --enable=warning,portability --inline-suppr \
 		-j$(shell nproc) --cppcheck-build-dir=$(OUTPUT)/cppcheck \
 		--include=/usr/include/uthash.h --include=/usr/include/jansson.h \
-		$(filter-out -I$(OUTPUT),$(HOUSE_CPPFLAGS)) user offsets
+		$(NATIVE_BPF) $(filter-out -I$(OUTPUT),$(HOUSE_CPPFLAGS)) user offsets
 	@shellcheck $(SHELL_SCRIPTS)
 	@tests/rooms.py
 	@OUTPUT=$(OUTPUT) tests/circles.py

@@ -265,8 +265,8 @@ struct {
 	__type(value, struct cpu_counters);
 } counters SEC(".maps");
 
-/* STACK_BUCKETS entries for each CPU, which alone writes them.  User space maps them for
- * reading. */
+/* STACK_BUCKETS entries for each CPU, which alone writes them.  User space maps them for reading.
+ * With waits there are as many more, which user space writes (blocked.bpf.h). */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(map_flags, BPF_F_MMAPABLE);
@@ -275,8 +275,8 @@ struct {
 	__type(value, struct bucket);
 } stacks SEC(".maps");
 
-/* Thread -> its wait.  Only switches of threads write, with interrupts off and never in an NMI;
- * user space reads.  Sized by user space. */
+/* Thread -> its wait.  Switches of threads write, with interrupts off and never in an NMI.  User
+ * space reads, and adds entries of threads that have none (blocked.bpf.h).  Sized by user space. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, WAITS_MAX);

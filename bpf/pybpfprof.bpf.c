@@ -293,3 +293,4 @@ EVENT_PROGRAM(sample_3, 3)
 
 #include "waiting.bpf.h" /* by what is above */
 #include "blame.bpf.h"
+#include "blocked.bpf.h"

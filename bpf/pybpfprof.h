@@ -400,6 +400,26 @@ struct gil_wait {
 	__u64 round;	  /* of the count that it is in; 0: it does not wait */
 };
 
+/* The most registers of an architecture, without the stack pointer and the program counter. */
+#define THREAD_REGISTERS_MAX 31
+
+/* A thread of a target that is blocked, as it is listed for user space to walk it. */
+struct blocked_thread {
+	__u64 serial; /* of the target */
+	__u64 start_time, thread_pointer;
+	__u64 switches; /* as long as they are the same, it has not run */
+	__u64 state;	/* as the kernel has it; not 0 */
+	__u64 registers[THREAD_REGISTERS_MAX];
+	__u64 stack_pointer, program_counter;
+	__s64 system_call;
+	__u32 has_registers;
+	__u32 kernel_tgid, kernel_tid;
+	__u32 tgid, tid; /* in user space's PID namespace */
+	__u32 kernel_depth;
+	char name[COMMAND_NAME_MAX];
+	__u64 kernel[KERNEL_FRAMES_MAX]; /* the kernel's frames, if they are wanted */
+};
+
 /* A thread that waits more often in WALK_PERIOD_NS is not walked any more in that time: the time of
  * its waits goes to the stack that it was walked with last. */
 #define WALK_PERIOD_NS	   100000000ULL

@@ -50,16 +50,15 @@ static __always_inline bool is_complete(__u64 memory)
 }
 
 /* Before 5.15 no helper gives the registers of a task's user code.  They are at the end of the
- * task's kernel stack.  Returns whether they could be copied from there. */
-static __always_inline bool copy_task_registers(struct walk *walk)
+ * task's kernel stack.  Returns whether they could be copied from there to the ROOM bytes at
+ * COPY. */
+static __always_inline bool copy_registers_of(struct task_struct *task, void *copy, __u32 room)
 {
-	struct task_struct *task = (struct task_struct *)bpf_get_current_task();
 	__u32 shift = page_shift > STACK_SHIFT ? page_shift : STACK_SHIFT;
 	__u64 end = (__u64)BPF_CORE_READ(task, stack) + (1ULL << shift);
 	__u32 size = bpf_core_type_size(struct pt_regs___task);
 
-	return size <= sizeof(walk->block) &&
-	       !bpf_probe_read_kernel(walk->block, size, (void *)(end - size));
+	return size <= room && !bpf_probe_read_kernel(copy, size, (void *)(end - size));
 }
 
 /* Takes the registers of the user code while the kernel works for it, mostly on a page fault.  A
@@ -74,7 +73,8 @@ __noinline int read_task_registers(__u32 cpu)
 		return 0;
 	if (bpf_core_enum_value_exists(enum bpf_func_id, BPF_FUNC_task_pt_regs))
 		registers = (struct pt_regs___task *)bpf_task_pt_regs(bpf_get_current_task_btf());
-	else if (copy_task_registers(walk))
+	else if (copy_registers_of((struct task_struct *)bpf_get_current_task(), walk->block,
+				   sizeof(walk->block)))
 		registers = (struct pt_regs___task *)walk->block;
 	else
 		return 0;

@@ -143,7 +143,10 @@ struct task_struct {
 	struct mm_struct *mm; /* NULL once the thread has given up its memory, to end */
 	int pid, tgid;	      /* in the machine's first PID namespace: of the thread, its process */
 	unsigned int __state; /* from 5.14 on; 0: it can run */
-	__u64 start_time;     /* ns since boot, of a clock that never steps back */
+	int on_cpu;	      /* it runs; absent where the machine can have one CPU alone */
+	unsigned long nvcsw, nivcsw; /* how often it was switched out */
+	char comm[16];
+	__u64 start_time; /* ns since boot, of a clock that never steps back */
 	struct task_struct *group_leader;
 	struct signal_struct *signal; /* what a process's threads share */
 	struct pid *thread_pid;
@@ -156,7 +159,14 @@ struct task_struct___before_5_14 {
 };
 
 /* The context of a program that is called for each thread. */
+struct seq_file;
+
+struct bpf_iter_meta {
+	struct seq_file *seq;
+};
+
 struct bpf_iter__task {
+	struct bpf_iter_meta *meta;
 	struct task_struct *task;
 };
 

@@ -6,10 +6,11 @@ import json
 import os
 import re
 import subprocess
+import time
 
 import pytest
 
-from conftest import parse_folded, wait_for
+from conftest import cpu_seconds, parse_folded, wait_for
 
 STEP_NS = 10 * 10 ** 6
 OFF_CPU = ("-e", "off-cpu")
@@ -120,16 +121,76 @@ def test_the_gil_is_told_from_other_locks(profile, any_python, target, tmp_path)
     assert waits(path)["spin_here", "[waiting for the GIL]"] > 0
 
 
+def states_of(pid):
+    """{thread: its state, and how often it was switched out}"""
+    found = {}
+    for task in os.listdir("/proc/%d/task" % pid):
+        with open("/proc/%d/task/%s/status" % (pid, task), encoding="ascii") as file:
+            text = file.read()
+        found[int(task)] = re.findall(r"^(?:State|\w*voluntary_ctxt_switches):\s+(\w+)", text, re.MULTILINE)
+    return found
+
+
+def falls_asleep(pid):
+    """Whether all its threads sleep, and have for a moment."""
+    before = states_of(pid)
+    time.sleep(0.05)
+    return all(state[0] == "S" for state in before.values()) and states_of(pid) == before
+
+
+def asleep_waits(python):
+    """What the threads of asleep.py wait for."""
+    sleep = "[sleep]" if python.version >= (3, 11) else "[poll]"
+    return {("sleep_here", sleep), ("queue_here", "[lock]"), ("read_here", "[read]"), ("poll_here", "[poll]"),
+            ("lock_here", "[lock]")}
+
+
+@pytest.mark.parametrize("options", [("--off-cpu", "-t"), ("--wall", "-t"), ("--off-cpu",)],
+                         ids=["off-cpu", "wall", "processes"])
+def test_threads_that_slept_before_and_never_wake(profile, python, target, tmp_path, options):
+    """Each is there with its place and its reason, and its time, which is that of the whole recording."""
+    program = target(python, "asleep.py")
+    wait_for(lambda: falls_asleep(program.pid))
+    path, stats = tmp_path / "waits.folded", tmp_path / "stats.json"
+    run = profile.start("-p", program.pid, *options, "-d", "0.2", "-o", path,
+                        "--stats", stats, files=False).finish()
+    assert run.status == 0, run.stderr
+    found = waits(path)
+    assert set(found) == asleep_waits(python) | {("wake_here", "[read]")}
+    assert len(set(found.values())) == 1 and all(found.values()), found
+    ledger = json.loads(stats.read_text())
+    event = ledger["per_event"]["off-cpu"]
+    assert event["events"] == event["samples"] == event["python"] >= len(found)
+    assert event["value"] == sum(value for _, value in stacks(path)) and not event["unmatched"]
+
+
+def test_a_thread_that_wakes_has_waited_until_then(profile, python, target, tmp_path):
+    """Nothing is added to it at the end."""
+    program = target(python, "asleep.py")
+    wait_for(lambda: falls_asleep(program.pid))
+    path = tmp_path / "waits.folded"
+    run = profile.start("-v", "-p", program.pid, "--off-cpu", "-o", path, files=False)
+    run.wait_said("threads waited already")
+    used = cpu_seconds(program.pid)
+    program.go()
+    wait_for(lambda: cpu_seconds(program.pid) > used + 0.05)
+    run.interrupt().finish()
+    assert run.status == 0, run.stderr
+    found = waits(path)
+    assert asleep_waits(python) | {("wake_here", "[read]")} <= set(found), found
+    assert 0 < found["wake_here", "[read]"] < found["read_here", "[read]"]
+
+
 def test_kernel_and_native_frames(record):
     """They stand between Python's and the reason; the tracing of the switch is not among them."""
     path, _ = record("folded", *OFF_CPU, "-n", "-k")
     reads = [[frame.name for frame in frames] for frames, _ in stacks(path) if frames[-1].name == "[read]"]
     reads = [names for names in reads if "read_here" in names and any(name.endswith("_[k]") for name in names)]
-    assert reads
+    # A wait that had begun before is without the scheduler's own.
+    assert any({"schedule_[k]", "__schedule_[k]"} & set(names) for names in reads), reads
     for names in reads:
         python = names.index("read_here")
         kernel = [name for name in names if name.endswith("_[k]")]
-        assert "schedule_[k]" in kernel or "__schedule_[k]" in kernel, names
         assert not any("bpf" in name for name in kernel), names
         assert names[-1 - len(kernel):-1] == kernel and names.index(kernel[0]) > python
 

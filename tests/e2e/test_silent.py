@@ -2,12 +2,13 @@
 """Targets whose memory, or files, never come when the profiler asks for them: it goes on without."""
 
 import os
+import signal
 import subprocess
 import time
 
 import pytest
 
-from conftest import missing, wait_for, wait_used
+from conftest import missing, parse_folded, wait_for, wait_used
 from test_changes import is_leaderless
 
 NOT_READ = "stopped reading process %d"
@@ -75,6 +76,19 @@ def test_from_the_start(silent, healthy, profile, what, by):
     """Its memory; and a file that it maps, which is to be opened."""
     program = silent(what, by)
     check(profile.start("-p", pair(program, healthy), "-r", 499), program, healthy)
+
+
+def test_of_a_thread_that_is_walked_from_outside(silent, any_python, target, profile, tmp_path):
+    """It is left out; the other process's are there."""
+    program, other = silent("frame", "userfaultfd"), target(any_python, "asleep.py")
+    os.kill(program.pid, signal.SIGSTOP)
+    os.waitid(os.P_PID, program.pid, os.WSTOPPED | os.WNOWAIT)
+    run = profile.start("-v", "-p", pair(program, other), "--off-cpu", "-o", tmp_path / "waits.folded", files=False)
+    run.wait_said("threads waited already")
+    run.interrupt().finish()
+    assert run.status == 0 and run.stderr.count(NOT_READ % program.pid) == 1, run.stderr
+    functions = {frame.name for frames, _ in parse_folded((tmp_path / "waits.folded").read_text()) for frame in frames}
+    assert "read_here" in functions and "spin" not in functions, functions
 
 
 def test_of_a_name(silent, healthy, profile):

@@ -39,8 +39,8 @@ static struct task_struct leader = { .thread_pid = &leader_pid };
 static struct mm_struct memory = { .arg_start = 1, .arg_end = 2 };
 /* What the current task has as its stack in the kernel: the registers are at its end. */
 static struct {
-	char others[(1 << STACK_SHIFT) - sizeof(struct pt_regs)];
-	struct pt_regs registers;
+	char others[(1 << STACK_SHIFT) - sizeof(struct pt_regs___task)];
+	struct pt_regs___task registers;
 } kernel_stack;
 
 static struct task_struct current_task = { .stack = &kernel_stack,
@@ -302,6 +302,20 @@ void kernel__count_waits(void)
 
 		count_wait(&context);
 	}
+}
+
+bool kernel__list(struct task_struct *task, __u32 from, struct blocked_thread *thread)
+{
+	struct bpf_iter_meta meta = { .seq = (struct seq_file *)thread };
+	struct bpf_iter__task context = { .meta = &meta, .task = task };
+
+	kernel.listings = 0;
+	listing_from = from;
+	enter();
+	if (task)
+		task->stack = &kernel_stack;
+	list_blocked(&context);
+	return kernel.listings;
 }
 
 struct last_sample kernel__sample(void)
@@ -648,7 +662,8 @@ struct task_struct *bpf_get_current_task_btf(void)
 
 long bpf_task_pt_regs(struct task_struct *task)
 {
-	return task == &current_task ? (long)&kernel.task_registers : 0;
+	(void)task;
+	return (long)&kernel.task_registers;
 }
 
 __u64 bpf_get_current_task(void)
@@ -680,6 +695,18 @@ long bpf_get_stack(void *context, void *buffer, __u32 size, __u64 flags)
 	(void)size;
 	(void)flags;
 	return -1;
+}
+
+long bpf_get_task_stack(struct task_struct *task, void *buffer, __u32 size, __u64 flags)
+{
+	return bpf_get_stack(task, buffer, size, flags);
+}
+
+long bpf_seq_write(struct seq_file *file, const void *data, __u32 size)
+{
+	kernel.listings++;
+	memcpy(file, data, size);
+	return 0;
 }
 
 long bpf_get_current_comm(void *buffer, __u32 size)

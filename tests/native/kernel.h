@@ -29,10 +29,10 @@ struct kernel {
 	__u64 thread_pointer, start_time;
 	struct pt_regs registers; /* the code's that was interrupted; user code's after a load */
 
-	struct pt_regs task_registers; /* the user code's that the kernel works for */
-	bool ends;		       /* the thread has given up its memory */
-	bool second_event;	       /* it is the second one that interrupts */
-	struct mm_struct *memory;      /* NULL: always the same */
+	struct pt_regs___task task_registers; /* the user code's that the kernel works for */
+	bool ends;			      /* the thread has given up its memory */
+	bool second_event;		      /* it is the second one that interrupts */
+	struct mm_struct *memory;	      /* NULL: always the same */
 
 	/* Of user space's PID namespace: how many it is within, and its numbers of the thread. */
 	__u32 pid_level, inner_tgid, inner_tid;
@@ -62,6 +62,10 @@ struct kernel {
 	/* How often user space was woken; it has not taken all that was sent to it. */
 	unsigned long wakings;
 	bool lies_there;
+
+	/* How many blocked threads were listed. */
+	unsigned long listings;
+
 	__u64 time_ns;
 	__u32 random;
 };
@@ -93,6 +97,10 @@ void kernel__wake(struct task_struct *task);
 /* From now on the time after a wake-up is apart; waits shorter than MIN_NS are left out. */
 void kernel__split_run_queue(void);
 void kernel__leave_out_waits(__u64 min_ns);
+
+/* Whether TASK, NULL after the last one, is listed among the blocked threads that have no wait, or
+ * whose wait has the slot FROM or a later one; then *THREAD is what is listed. */
+bool kernel__list(struct task_struct *task, __u32 from, struct blocked_thread *thread);
 
 /* Loads the program for CPUS CPUs; the current one is 0, and the memory one's own. */
 void kernel__load(__u32 cpus);

@@ -15,6 +15,11 @@ struct bpf_program *programs__of(const struct pybpfprof_bpf *bpf, const struct e
 	return event->source->at_switches ? bpf->progs.off_cpu : programs[number];
 }
 
+bool programs__measure_waits(const struct pybpfprof_bpf *bpf)
+{
+	return bpf_program__autoload(bpf->progs.off_cpu);
+}
+
 int programs__choose(struct pybpfprof_bpf *bpf, const struct sampler_scope *scope,
 		     bool with_mappings)
 {
@@ -28,10 +33,10 @@ int programs__choose(struct pybpfprof_bpf *bpf, const struct sampler_scope *scop
 		{ bpf->progs.follow_mapping, follows && with_mappings },
 		{ bpf->progs.count_gil_queue, bpf->rodata->config.blamed },
 	};
-	struct bpf_program *const samples[] = { bpf->progs.sample,   bpf->progs.sample_1,
-						bpf->progs.sample_2, bpf->progs.sample_3,
-						bpf->progs.off_cpu,  bpf->progs.count_wait,
-						bpf->progs.end_sleep };
+	struct bpf_program *const samples[] = { bpf->progs.sample,    bpf->progs.sample_1,
+						bpf->progs.sample_2,  bpf->progs.sample_3,
+						bpf->progs.off_cpu,   bpf->progs.count_wait,
+						bpf->progs.end_sleep, bpf->progs.list_blocked };
 	int error = 0;
 
 	for (size_t i = 0; i < sizeof(choices) / sizeof(choices[0]) && !error; i++)
@@ -40,8 +45,9 @@ int programs__choose(struct pybpfprof_bpf *bpf, const struct sampler_scope *scop
 		error = bpf_program__set_autoload(samples[i], false);
 	for (uint32_t i = 0; i < scope->event_count && !error; i++)
 		error = bpf_program__set_autoload(programs__of(bpf, &scope->events[i], i), true);
-	if (!error && bpf_program__autoload(bpf->progs.off_cpu))
+	if (!error && programs__measure_waits(bpf))
 		error = bpf_program__set_autoload(bpf->progs.count_wait, true)
+				?: bpf_program__set_autoload(bpf->progs.list_blocked, true)
 				?: bpf_program__set_autoload(bpf->progs.end_sleep,
 							     scope->split_run_queue);
 	return error;

@@ -19,4 +19,7 @@ struct bpf_program *programs__of(const struct pybpfprof_bpf *bpf, const struct e
 int programs__choose(struct pybpfprof_bpf *bpf, const struct sampler_scope *scope,
 		     bool with_mappings);
 
+/* Whether those are among them that measure waits. */
+bool programs__measure_waits(const struct pybpfprof_bpf *bpf);
+
 #endif

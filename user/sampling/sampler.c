@@ -15,6 +15,8 @@
 #include "base/xalloc.h"
 #include "events/events.h"
 #include "processes/pid_namespace.h"
+#include "sampling/blocked_threads.h"
+#include "sampling/kernel_numbers.h"
 #include "sampling/mappings.h"
 #include "sampling/programs.h"
 #include "sampling/sampler.h"
@@ -34,6 +36,8 @@ struct sampler {
 	uint32_t event_count;
 	struct slots *slots;
 	struct target_map *targets;
+	struct blocked_threads *blocked; /* NULL: none are looked for */
+	struct cpu_counters outside;	 /* what is counted of these */
 	struct sampler_sink sink;
 	struct mappings *mappings; /* NULL: BPF sees mappings, or nothing does */
 	uint32_t cpus;
@@ -148,10 +152,10 @@ int64_t sampler__set_rate(struct sampler *sampler, struct event_rate rate)
 	return sampler__tick(sampler);
 }
 
-/* Sums the counter at OFFSET of struct cpu_counters over all CPUs. */
+/* Sums the counter at OFFSET of struct cpu_counters over all CPUs, and what is counted outside. */
 static uint64_t sum(const struct sampler *sampler, size_t offset)
 {
-	uint64_t count = 0;
+	uint64_t count = ((const uint64_t *)&sampler->outside)[offset / sizeof(uint64_t)];
 
 	for (uint32_t cpu = 0; cpu < sampler->cpus; cpu++) {
 		const volatile uint64_t *words = (const volatile uint64_t *)&sampler->counters[cpu];
@@ -267,7 +271,7 @@ static int size_maps(struct pybpfprof_bpf *bpf, uint32_t cpus, uint32_t processe
 		{ bpf->maps.walks, cpus },
 		{ bpf->maps.targets, processes },
 		{ bpf->maps.counters, cpus },
-		{ bpf->maps.stacks, cpus * STACK_BUCKETS },
+		{ bpf->maps.stacks, (cpus + waits) * STACK_BUCKETS },
 		{ bpf->maps.unwind_tables, native ? processes : 1 },
 		{ bpf->maps.unwind_chunks, !native },
 		{ bpf->maps.unwind_files, !native },
@@ -340,7 +344,7 @@ static int load(struct sampler *sampler, const struct sampler_scope *scope, bool
 	error = programs__choose(bpf, scope, with_mappings);
 	if (!error)
 		error = size_maps(bpf, sampler->cpus, scope->processes, scope->native,
-				  bpf_program__autoload(bpf->progs.off_cpu));
+				  programs__measure_waits(sampler->bpf));
 	return error ? error : pybpfprof_bpf__load(bpf);
 }
 
@@ -378,7 +382,7 @@ int sampler__open(const struct sampler_sink *sink, const struct sampler_scope *s
 	error = load(sampler, scope, scope->following != FOLLOW_NONE && !mappings__try());
 	if (!error)
 		error = map_counters(sampler);
-	if (!error && bpf_program__autoload(sampler->bpf->progs.off_cpu)) {
+	if (!error && programs__measure_waits(sampler->bpf)) {
 		sampler->waits = waits__open(sampler->bpf);
 		error = sampler->waits < 0 ? sampler->waits
 					   : attach(sampler->bpf->progs.end_sleep,
@@ -387,11 +391,16 @@ int sampler__open(const struct sampler_sink *sink, const struct sampler_scope *s
 	if (!error) {
 		sampler->sink = *sink;
 		sampler->targets = target_map__new(sampler->bpf);
-		sampler->slots = slots__new(sink, sampler->buckets, sampler->cpus);
+		sampler->slots = slots__new(sink, sampler->buckets,
+					    sampler->cpus + programs__measure_waits(sampler->bpf));
 		sampler->ring = ring_buffer__new(bpf_map__fd(sampler->bpf->maps.definitions),
 						 take_record, sampler, NULL);
 		error = sampler->ring ? 0 : -errno;
 	}
+	if (!error && programs__measure_waits(sampler->bpf))
+		sampler->blocked = blocked_threads__new(
+			sampler->bpf, sampler->cpus, sampler->slots,
+			&sampler->outside.of[sampler->bpf->rodata->config.off_cpu]);
 	if (error)
 		sampler__free(sampler);
 	else
@@ -408,6 +417,7 @@ void sampler__free(struct sampler *sampler)
 			sampler->events[i].source->close(sampler->runs[i]);
 	if (sampler->waits >= 0)
 		close(sampler->waits);
+	blocked_threads__free(sampler->blocked);
 	mappings__free(sampler->mappings);
 	ring_buffer__free(sampler->ring);
 	ring_buffer__free(sampler->heralds);
@@ -439,40 +449,9 @@ bool sampler__may_use_maps(const struct sampler *sampler)
 				    sizeof(layout), 0) != -EPERM;
 }
 
-/* Runs the program find_process for each thread of this PID namespace. */
-static int go_through_threads(const struct sampler *sampler)
-{
-	struct bpf_link *link = bpf_program__attach_iter(sampler->bpf->progs.find_process, NULL);
-	int fd = link ? bpf_iter_create(bpf_link__fd(link)) : -1;
-	int error = fd < 0 ? -errno : 0;
-	char nothing;
-
-	/* The kernel pauses after a million threads. */
-	while (!error && read(fd, &nothing, sizeof(nothing)) < 0)
-		error = errno == EAGAIN || errno == EINTR ? 0 : -errno;
-	if (fd >= 0)
-		close(fd);
-	bpf_link__destroy(link);
-	return error;
-}
-
 int sampler__find_kernel_pid(struct sampler *sampler, pid_t pid, pid_t *kernel_pid, pid_t *namesake)
 {
-	volatile struct pid_search *search = &sampler->bpf->bss->pid_search;
-	int error;
-
-	*kernel_pid = pid;
-	*namesake = 0;
-	if (pid_namespace__is_first())
-		return 0;
-	search->pid = pid;
-	search->kernel_pid = search->namesake = 0;
-	error = go_through_threads(sampler);
-	if (error)
-		return error;
-	*kernel_pid = search->kernel_pid;
-	*namesake = search->namesake;
-	return *kernel_pid ? 0 : -ESRCH;
+	return kernel_numbers__find(sampler->bpf, pid, kernel_pid, namesake);
 }
 
 struct target_map *sampler__targets(struct sampler *sampler)
@@ -545,8 +524,21 @@ int sampler__start(struct sampler *sampler, struct event_rate rate)
 	return error;
 }
 
+void sampler__walk_blocked(struct sampler *sampler, int64_t now)
+{
+	blocked_threads__work(sampler->blocked, target_map__puts(sampler->targets), now);
+}
+
+int64_t sampler__blocked_due(const struct sampler *sampler)
+{
+	return blocked_threads__due(sampler->blocked);
+}
+
 void sampler__stop(struct sampler *sampler)
 {
+	/* However short the run was. */
+	while (sampler__blocked_due(sampler) <= now_ns())
+		sampler__walk_blocked(sampler, now_ns());
 	for (uint32_t i = 0; i < sampler->event_count; i++)
 		sampler->events[i].source->detach(sampler->runs[i]);
 	sampler->end_ns = now_ns();

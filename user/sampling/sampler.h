@@ -69,6 +69,12 @@ bool sampler__sees_mappings(const struct sampler *sampler);
 /* Begins to sample the events, at RATE where an event has one.  0 or the -errno of the kernel's
  * refusal (privileges__events). */
 int sampler__start(struct sampler *sampler, struct event_rate rate);
+
+/* Walks threads that wait already, for a few milliseconds, where time off the CPU is sampled.  NOW
+ * is in nanoseconds, as the time when to go on; INT64_MAX: when there is another target. */
+void sampler__walk_blocked(struct sampler *sampler, int64_t now);
+int64_t sampler__blocked_due(const struct sampler *sampler);
+
 /* Ends sampling. */
 void sampler__stop(struct sampler *sampler);
 

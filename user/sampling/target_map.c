@@ -15,6 +15,7 @@ struct target_map {
 	uint32_t layouts;
 	struct layout known_layouts[LAYOUTS_MAX];
 	uint64_t serial; /* the newest */
+	uint64_t puts;
 };
 
 struct target_map *target_map__new(struct pybpfprof_bpf *bpf)
@@ -33,6 +34,11 @@ void target_map__free(struct target_map *map)
 uint64_t target_map__new_serial(struct target_map *map)
 {
 	return ++map->serial;
+}
+
+uint64_t target_map__puts(const struct target_map *map)
+{
+	return map->puts;
 }
 
 /* Finds LAYOUT in the kernel's table, or adds it; -ENOSPC where there is no room. */
@@ -105,7 +111,10 @@ int target_map__put(struct target_map *map, struct target_key key, const struct 
 	int error = fill(map, runtime, &target);
 
 	*waited = 0;
-	return error ? error : put(map, key, &target, waited);
+	if (!error)
+		error = put(map, key, &target, waited);
+	map->puts += !error;
+	return error;
 }
 
 int target_map__refuse(struct target_map *map, struct target_key key, enum outcome outcome,

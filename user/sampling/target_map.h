@@ -27,6 +27,9 @@ void target_map__free(struct target_map *map);
 /* A serial number that no other process has. */
 uint64_t target_map__new_serial(struct target_map *map);
 
+/* How many processes target_map__put has put. */
+uint64_t target_map__puts(const struct target_map *map);
+
 /* Samples the process from now on, as RUNTIME says.  *WAITED: how many samples it had before, since
  * BPF saw it.  0; -ESTALE where BPF has another process or program by that number, and has reported
  * it; -E2BIG where there is no room for the process; -ENOSPC where LAYOUTS_MAX other layouts are in

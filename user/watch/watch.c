@@ -423,9 +423,10 @@ static void note_late_threads(struct watch *watch, int64_t now)
 int64_t watch__due(const struct watch *watch)
 {
 	int64_t looks_ns = watched__due(&watch->watched), scan_ns = scan__due(&watch->scan);
-	int64_t rest_ns = launch__due(watch);
+	int64_t rest_ns = launch__due(watch), blocked_ns = sampler__blocked_due(watch->sampler);
 
 	looks_ns = looks_ns < scan_ns ? looks_ns : scan_ns;
+	looks_ns = looks_ns < blocked_ns ? looks_ns : blocked_ns;
 	return looks_ns < rest_ns ? looks_ns : rest_ns;
 }
 
@@ -438,6 +439,7 @@ void watch__look(struct watch *watch, int64_t now)
 	describing__look(watch, now);
 	note_late_threads(watch, now);
 	tell_thread_states(watch, now);
+	sampler__walk_blocked(watch->sampler, now);
 	launch__look(watch, now);
 }
 

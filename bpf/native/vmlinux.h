@@ -1,22 +1,18 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* In place of vmlinux/: the kernel's types for a BPF program that runs as an ordinary one. */
+/* In place of vmlinux/vmlinux.h: the kernel's types for a BPF program that runs as an ordinary one.
+ */
 #ifndef VMLINUX_H
 #define VMLINUX_H
 
 #include <linux/bpf.h>
 #include <stdbool.h>
 
-#include "../../vmlinux/x86/pt_regs.h"
-
-#define pt_regs___task pt_regs
+#include "pt_regs.h" /* the architecture's */
+#include "task.h"    /* the architecture's */
 
 struct bpf_perf_event_data {
-	struct pt_regs regs;
+	bpf_user_pt_regs_t regs;
 	__u64 sample_period;
-};
-
-struct thread_struct {
-	unsigned long fsbase;
 };
 
 struct super_block {
@@ -86,6 +82,9 @@ struct task_struct {
 	struct mm_struct *mm;
 	int pid, tgid;
 	unsigned int __state;
+	int on_cpu;
+	unsigned long nvcsw, nivcsw;
+	char comm[16];
 	__u64 start_time;
 	struct task_struct *group_leader;
 	struct signal_struct *signal;
@@ -97,7 +96,14 @@ struct task_struct___before_5_14 {
 	long state;
 };
 
+struct seq_file;
+
+struct bpf_iter_meta {
+	struct seq_file *seq;
+};
+
 struct bpf_iter__task {
+	struct bpf_iter_meta *meta;
 	struct task_struct *task;
 };
 

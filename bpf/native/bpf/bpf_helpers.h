@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* In place of libbpf's: what a BPF program is written with, for one that runs as an ordinary one.
- * The helpers are in ../kernel.c. */
+ * Who includes this has the helpers. */
 #ifndef BPF_HELPERS_H
 #define BPF_HELPERS_H
 
@@ -35,6 +35,8 @@ __u64 bpf_get_current_pid_tgid(void);
 __u32 bpf_get_smp_processor_id(void);
 __u32 bpf_get_prandom_u32(void);
 long bpf_get_stack(void *context, void *buffer, __u32 size, __u64 flags);
+long bpf_get_task_stack(struct task_struct *task, void *buffer, __u32 size, __u64 flags);
+long bpf_seq_write(struct seq_file *file, const void *data, __u32 size);
 long bpf_get_current_comm(void *buffer, __u32 size);
 
 #endif
