@@ -521,6 +521,7 @@ int sampler__start(struct sampler *sampler, struct event_rate rate)
 	for (uint32_t i = 0; i < sampler->event_count && !error; i++)
 		error = sampler->events[i].source->attach(
 			sampler->runs[i], programs__of(sampler->bpf, &sampler->events[i], i));
+	blocked_threads__begin(sampler->blocked, now_ns());
 	return error;
 }
 
