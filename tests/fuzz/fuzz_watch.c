@@ -12,7 +12,7 @@
 #include "base/xalloc.h"
 #include "fake_kernel.h"
 #include "input.h"
-#include "watch/registry.h"
+#include "watch/discovery.h"
 
 #define SERIALS	  32
 #define STEPS_MAX 256
@@ -112,20 +112,17 @@ WRAP(int, target__look, pid_t pid, uint64_t *signature, struct target_process **
 
 static void check_tables(const struct watch *watch)
 {
-	const struct watched_table *table = &watch->watched;
 	const struct watched *watched;
-	size_t due = 0, to_look_at = 0, set_aside = 0;
+	size_t to_look_at = 0, set_aside = 0;
 
-	CHECK(HASH_COUNT(table->all) <= PIDS);
-	CHECK(HASH_CNT(by_pid, table->by_pid) == HASH_COUNT(table->all));
-	for (watched = table->all; watched; watched = watched->hh.next) {
-		CHECK(watched__of_pid(table, watched->pid) == watched);
-		CHECK(watched__find(table, watched->key.serial) == watched);
+	CHECK(HASH_COUNT(watch->all) <= PIDS);
+	CHECK(HASH_CNT(by_pid, watch->by_pid) == HASH_COUNT(watch->all));
+	for (watched = watch->all; watched; watched = watched->hh.next) {
+		CHECK(registry__of_pid(watch, watched->pid) == watched);
+		CHECK(registry__find(watch, watched->key.serial) == watched);
 		CHECK(watched->file_count <= FILES_MAX && watched->mapped_count <= FILES_MAX);
 		CHECK(!watched->target || watched->target->key.serial == watched->key.serial);
 		CHECK(!watched->target || !watched->target->ended);
-		CHECK(!watched->target || watched->look_ns == INT64_MAX ||
-		      !process_filter__is_empty(watch->filter));
 		CHECK(!watched->target || !watched->unwanted);
 		/* Where there is a filter, each is asked about again. */
 		CHECK((!watched->target && !watched->unwanted) || watched->look_ns != INT64_MAX ||
@@ -133,9 +130,11 @@ static void check_tables(const struct watch *watch)
 		set_aside += watched->unwanted != NULL;
 		to_look_at += watched->look_ns != INT64_MAX;
 	}
-	for (watched = table->due; watched; watched = watched->next)
-		due++;
-	CHECK(due == to_look_at);
+	for (size_t i = 0; i < watch->look_count; i++) {
+		CHECK(watch->looks[i]->place == i);
+		CHECK(watch->looks[(i - (i > 0)) / 2]->look_ns <= watch->looks[i]->look_ns);
+	}
+	CHECK(watch->look_count == to_look_at);
 	CHECK(set_aside == watch->set_aside);
 }
 
@@ -184,8 +183,8 @@ static void take_file(struct watch *watch)
 
 static void end_all(struct watch *watch)
 {
-	while (watch->watched.all) {
-		const struct watched *watched = watch->watched.all;
+	while (watch->all) {
+		const struct watched *watched = watch->all;
 		const struct process_record record = { .kind = RECORD_PROCESS,
 						       .event = PROCESS_ENDED,
 						       .pid = watched->pid,

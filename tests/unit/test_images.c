@@ -86,20 +86,6 @@ static void what_is_learned_is_known(void **state)
 	images__free(images);
 }
 
-/* The kernel side had forgotten it. */
-static void what_is_learned_again_has_its_number(void **state)
-{
-	struct images *images = images__new(NULL);
-	uint32_t number = learn(images, 1);
-
-	(void)state;
-	learn(images, 2);
-	for (int i = 0; i < 3 * IMAGES_MAX; i++)
-		assert_int_equal(learn(images, 1), number);
-	assert_true(is_known(images, number, 1));
-	images__free(images);
-}
-
 /* There is no end of files: the oldest go, and no number becomes another's. */
 static void the_newest_are_kept(void **state)
 {
@@ -128,7 +114,6 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_is_learned_is_known),
-		cmocka_unit_test(what_is_learned_again_has_its_number),
 		cmocka_unit_test(the_newest_are_kept),
 	};
 

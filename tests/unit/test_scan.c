@@ -28,7 +28,7 @@ static int count_looks(int64_t took_ns)
 	/* After its rest nothing is known of it any more. */
 	look_after(bench, 10);
 	look_after(bench, 10);
-	assert_int_equal(watched__count(&bench->watch->watched), 0);
+	assert_null(bench->watch->all);
 	assert_int_equal(entry_of(PARENT)->serial, 0);
 	end(bench);
 	return looks;
@@ -60,6 +60,26 @@ static void after_its_rest_it_is_found(void **state)
 	assert_int_equal(entry_of(PARENT)->state, TARGET_WAITING);
 	look_after(bench, 1);
 	assert_int_equal(entry_of(PARENT)->state, TARGET_PYTHON);
+	end(bench);
+}
+
+/* Seldomer and seldomer, up to a bound, as long as nothing changes. */
+static void looks_become_seldom(void **state)
+{
+	struct bench *bench = begin(false);
+	int64_t wait_ns = 0;
+
+	(void)state;
+	process.answer = -EAGAIN;
+	tell(bench, PROCESS_EXECUTED, PARENT, 1000, TARGET_WAITING, 0);
+	for (int i = 0; i < 20; i++) {
+		bench->now = watch__due(bench->watch);
+		watch__look(bench->watch, bench->now);
+		assert_true(watch__due(bench->watch) - bench->now >= wait_ns);
+		wait_ns = watch__due(bench->watch) - bench->now;
+	}
+	assert_int_equal(process.looks, 20);
+	assert_int_equal(wait_ns, 50 * NS_PER_MS);
 	end(bench);
 }
 
@@ -263,6 +283,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_is_slow_to_look_at_has_a_rest),
 		cmocka_unit_test(after_its_rest_it_is_found),
+		cmocka_unit_test(looks_become_seldom),
 		cmocka_unit_test(the_first_scan_is_waited_for),
 		cmocka_unit_test(a_long_scan_goes_on_in_slices),
 		cmocka_unit_test(so_do_looks_that_are_due),

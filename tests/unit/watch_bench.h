@@ -12,8 +12,7 @@
 #include "base/now.h"
 #include "base/xalloc.h"
 #include "fake_kernel.h"
-#include "reading/process.h"
-#include "watch/registry.h"
+#include "watch/discovery.h"
 
 #define NS_PER_S  1000000000LL
 #define NS_PER_MS 1000000LL
@@ -37,10 +36,7 @@ static struct {
 	int lists;     /* how often that was looked at */
 	const char *command;
 	bool executes, has_executed; /* since it was forked */
-	bool opens;		     /* it was a Python when it was opened */
 	uint64_t start_time;
-	uint64_t program;     /* it changes where another one is executed */
-	uint64_t executed_as; /* serial: another one is when it is asked for; 0: none */
 } process;
 
 /* All clocks: it takes a moment to look at one, and a look at a process took_ns. */
@@ -168,22 +164,15 @@ WRAP(int, target__look, pid_t pid, uint64_t *signature, struct target_process **
 	return process.answer;
 }
 
-WRAP(enum exit_status, target__open, pid_t pid, bool needed, bool *silent,
-     struct target_process **target)
+WRAP(enum exit_status, target__open, pid_t pid, bool needed, bool needs_gil, bool *silent,
+     uint64_t *start_time)
 {
+	(void)needs_gil;
+	(void)pid;
 	(void)needed;
 	*silent = false;
-	*target = process.opens ? target__unknown(pid) : NULL;
+	*start_time = process.start_time;
 	return STATUS_WRITTEN;
-}
-
-WRAP(int, process__identify_program, pid_t pid, struct program *program)
-{
-	*program = (struct program){ process.start_time, process.program };
-	if (process.executed_as)
-		*entry_of(pid) =
-			(struct target){ .serial = process.executed_as, .state = TARGET_WAITING };
-	return process.is_gone ? -ESRCH : 0;
 }
 
 struct bench {
@@ -203,7 +192,6 @@ static inline struct bench *prepare(enum following following, bool filtered)
 	memset(&kernel, 0, sizeof(kernel));
 	memset(&process, 0, sizeof(process));
 	process.start_time = START_TIME;
-	process.program = 1;
 	kernel.sees_mappings = true;
 	log__set_level(LOG_ERROR);
 	if (filtered)

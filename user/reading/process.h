@@ -84,19 +84,6 @@ int process__open_mapping(pid_t pid, pid_t reader, const struct mapping *mapping
 int process__identify_mapping(pid_t pid, pid_t reader, const struct mapping *mapping,
 			      struct file_identity *identity);
 
-/* Tells whether a process still runs the same program, or has called exec since. */
-struct program {
-	uint64_t start_time; /* as in struct process */
-	uint64_t places;     /* a hash of its addresses; 0: they do not identify it */
-};
-
-/* Identifies the program that process PID runs.  0; -ESRCH if it has ended; or as
- * process__inspect(). */
-int process__identify_program(pid_t pid, struct program *program);
-
-/* Whether both are certainly of the same exec. */
-bool process__is_same_program(const struct program *one, const struct program *other);
-
 /* Whether process PID maps a file of a FUSE mount as program or library.  The kernel lets only the
  * user that mounted it read it, and not even root.  *OWNER: that user. */
 bool process__fuse_owner(pid_t pid, uid_t *owner);

@@ -225,7 +225,8 @@ static int find_python(const struct target_process *target, bool needed, struct 
 }
 
 /* Finds the Python of a process that can be a target. */
-static enum exit_status open_python(pid_t pid, struct target_process *target, bool needed)
+static enum exit_status open_python(pid_t pid, struct target_process *target, bool needed,
+				    bool needs_gil)
 {
 	int error = find_python(target, needed, &target->runtime);
 
@@ -236,14 +237,14 @@ static enum exit_status open_python(pid_t pid, struct target_process *target, bo
 		return STATUS_WRITTEN;
 	if (error == -ETIMEDOUT)
 		return STATUS_FAILED;
+	if (!error && needs_gil && !layout_tells_holder(&target->runtime.layout))
+		error = -ENODATA;
 	if (error)
 		return target__explain(pid, &target->runtime, error);
 	if (!target->runtime.initialized)
 		log__warning("process %d has loaded Python %s but not started it; until it does, "
 			     "its samples have no Python stack",
 			     pid, target->runtime.version);
-	target__warn_of_limits(target);
-	identity__read(pid, &target->identity);
 	return STATUS_WRITTEN;
 }
 
@@ -277,20 +278,19 @@ static enum exit_status inspect(pid_t pid, struct process *process)
 	return STATUS_WRITTEN;
 }
 
-enum exit_status target__open(pid_t pid, bool needed, bool *silent, struct target_process **result)
+enum exit_status target__open(pid_t pid, bool needed, bool needs_gil, bool *silent,
+			      uint64_t *start_time)
 {
-	struct target_process *target = xcalloc(1, sizeof(*target));
-	enum exit_status status = inspect(pid, &target->process);
+	struct target_process target = { 0 };
+	enum exit_status status = inspect(pid, &target.process);
 
 	*silent = false;
 	if (!status) {
-		status = open_python(pid, target, needed);
+		status = open_python(pid, &target, needed, needs_gil);
 		*silent = reader__has_given_up(pid);
 	}
 	/* Whatever has that number here, the user may mean a process in a container. */
 	say_namesakes(pid);
-	*result = !status && target->runtime.interpreters ? target : NULL;
-	if (!*result)
-		target__free(target);
+	*start_time = target.process.start_time;
 	return status;
 }

@@ -6,10 +6,12 @@
 #include "base/exit_status.h"
 #include "sampling/targets.h"
 
-/* Opens process PID and finds its Python; NEEDED: there must be one.  STATUS_WRITTEN with *TARGET
- * for target__free, NULL where there is no Python; otherwise the exit status, after a message.
- * *SILENT: the process did not answer (reader.h), and the program may go on without it. */
-enum exit_status target__open(pid_t pid, bool needed, bool *silent, struct target_process **target);
+/* Checks that process PID can be profiled; NEEDED: it must run a Python.  NEEDS_GIL: a Python must
+ * tell who holds its GIL.  STATUS_WRITTEN with *START_TIME, as in struct process, or the exit
+ * status after an error was logged.  *SILENT: the process did not answer (reader.h), and the
+ * program may go on without it. */
+enum exit_status target__open(pid_t pid, bool needed, bool needs_gil, bool *silent,
+			      uint64_t *start_time);
 
 /* Writes why process PID cannot be profiled, for which runtime__find failed with ERROR; the exit
  * status.  RUNTIME is what runtime__find left; it may be NULL if ERROR is none of

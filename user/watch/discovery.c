@@ -1,21 +1,35 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
+#include <unistd.h>
 
 #include "base/log.h"
 #include "base/now.h"
 #include "base/xalloc.h"
 #include "elf/elf_cache.h"
 #include "reading/reader.h"
-#include "sampling/target_open.h"
+#include "reading/process.h"
 #include "system/open_files.h"
 #include "watch/discovery.h"
 
 #define NS_PER_S  1000000000LL
 #define NS_PER_MS 1000000LL
 
-#define CHECK_NS_MAX (10 * NS_PER_S)
+/* Looks and scans return to the main loop after this time, even if more is due. */
+#define SLICE_NS (20 * NS_PER_MS)
+
+/* The first wait between looks at a process that may become a Python, and the longest. */
+#define LOOK_NS	    NS_PER_MS
+#define LOOK_NS_MAX (50 * NS_PER_MS)
+
+/* A look that takes longer is slow.  After the first slow one a process rests for as long as that
+ * took, since it may have read files that are cached now.  After later ones it rests REST_FACTOR
+ * times as long, which bounds the CPU time spent on it. */
+#define SLOW_NS	    (5 * NS_PER_MS)
+#define REST_FACTOR 50
+
+/* A process may map any number of files. */
+#define FILES_MAX 256
 
 /* A program that is still no Python after this time is warned of. */
 #define START_PATIENCE_NS (10 * NS_PER_S)
@@ -24,186 +38,70 @@
 /* Within this time BPF reports the end of each process that it knew. */
 #define REPORT_NS NS_PER_S
 
-/* Excluded Pythons take at most this part of BPF's map.  Others are not followed; BPF reports them
- * again when they execute another program. */
-#define UNWANTED_PART 2
+/* The first scan is waited for up to this time, so that sampling begins with what runs already. */
+#define SCAN_PATIENCE_NS NS_PER_S
 
-/* Follows WATCHED as TARGET, which the filter excludes.  False if there is no place for it: then
- * WATCHED was freed. */
-static bool hold(struct watch *watch, struct watched *watched, struct target_process *target)
+/* After a scan, none begins for this many times its duration. */
+#define SCAN_REST_FACTOR 10
+
+/* Bounds the passes of a scan if processes keep starting others. */
+#define PASSES_MAX 64
+
+/* A scan that could not see all processes is repeated after this time. */
+#define AGAIN_NS (100 * NS_PER_MS)
+
+/* How often all processes are scanned if the kernel does not report mappings. */
+#define ASK_NS (10 * NS_PER_S)
+
+/* Plans a look now that does not depend on the result of the last one. */
+static void look_anew(struct watch *watch, struct watched *watched, int64_t now)
 {
-	target->key = watched->key;
-	watched->unwanted = target;
-	watched->rest_ns = 0;
-	watch->set_aside++;
-	if (watch->following != FOLLOW_ALL || watch->set_aside <= watch->places / UNWANTED_PART)
-		return true;
-	registry__remove(watch, watched);
-	return false;
+	registry__look_at(watch, watched, now);
+	watched->look_wait_ns = LOOK_NS;
+	watched->signature = 0;
+	watched->is_other = false;
+	watched->is_done = false;
 }
 
-const char *discovery__command(const struct watched *parent)
+void discovery__ask(struct watch *watch, struct watched *watched,
+		    const struct process_record *record)
 {
-	const struct target_process *target = parent ? parent->unwanted : NULL;
-
-	if (target && target->identity.short_name)
-		return target->identity.short_name;
-	return parent ? parent->command : NULL;
-}
-
-static void set_command(struct watched *watched, const char *command)
-{
-	char *copy = command ? xstrdup(command) : NULL;
-
-	free(watched->command);
-	watched->command = copy;
-}
-
-void discovery__await(struct watch *watch, struct watched *watched, const struct watched *parent,
-		      int64_t now)
-{
-	if (!hold(watch, watched, target__fork(parent->unwanted, watched->pid)))
+	look_anew(watch, watched, now_ns());
+	if (watched->file_count == FILES_MAX)
 		return;
-	set_command(watched, discovery__command(parent));
-	watched->is_undecided = true;
-	watched__look_after(&watch->watched, watched, CHECK_FORKED_NS, now);
+	watched->files = xgrow(watched->files, &watched->file_capacity, watched->file_count + 1,
+			       sizeof(*watched->files));
+	watched->files[watched->file_count++] =
+		(struct asked_file){ record->file, record->start,
+				     record->event == PROCESS_EXECUTED };
 }
 
-void discovery__exclude(struct watch *watch, struct watched *watched, enum exclusion why,
-			const char *command)
+void discovery__map(struct watch *watch, struct watched *watched, const struct mapped_file *file)
 {
-	counts__exclude(watch->counts, watched->key.serial, why, command);
-	watched->is_excluded = true;
-}
-
-/* Follows WATCHED as TARGET, which it runs and the filter excludes. */
-static void set_aside(struct watch *watch, struct watched *watched, struct target_process *target,
-		      int64_t now)
-{
-	int error;
-
-	target->key = watched->key;
-	/* An unreadable process may be no Python. */
-	watch->not_chosen += target->outcome != OUTCOME_UNREADABLE &&
-			     !symbolizer__knows(watch->symbolizer, target);
-	/* Until now the reason of the exclusion may have been another one. */
-	if (watched->is_excluded)
-		discovery__exclude(watch, watched, EXCLUDED_BY_FILTER, NULL);
-	watched->is_undecided = false;
-	if (!hold(watch, watched, target))
+	/* It is loading a program. */
+	watched->since_ns = now_ns();
+	look_anew(watch, watched, watched->since_ns);
+	if (watched->mapped_count == FILES_MAX)
 		return;
-	error = target_map__set_aside(watch->map, watched->key);
-	if (!error) {
-		watched__look_after(&watch->watched, watched, CHECK_NS, now);
-		registry__drop_ended(watch, watched);
-		return;
-	}
-	if (error == -E2BIG)
-		registry__note_no_room(watch, watched);
-	registry__drop(watch, watched);
-}
-
-/* BPF did not take WATCHED, because of ERROR. */
-static void leave(struct watch *watch, struct watched *watched, int error)
-{
-	watched__look_at(&watch->watched, watched, INT64_MAX);
-	/* It runs another program now, which BPF is about to report. */
-	if (error == -ESTALE)
-		return;
-	if (error == -E2BIG)
-		registry__note_no_room(watch, watched);
-	else
-		log__warning("process %d cannot be sampled: %s", watched->pid, strerror(-error));
-	registry__drop(watch, watched);
-}
-
-/* Whether BPF cannot tell who holds TARGET's GIL, and has to: then each sample says so. */
-static bool lacks_gil(const struct watch *watch, const struct target_process *target)
-{
-	return watch->needs_gil && !layout_tells_holder(&target->runtime.layout);
-}
-
-/* Warns of what the profile will lack of TARGET, if TARGET is new. */
-static void warn_of(const struct watch *watch, const struct target_process *target)
-{
-	if (symbolizer__knows(watch->symbolizer, target))
-		return;
-	if (target->outcome == OUTCOME_NOT_SUPPORTED)
-		log__warning("process %d runs %s %s, which is not supported: its samples count as "
-			     "not_supported",
-			     target->process.pid,
-			     target->runtime.kind ? target->runtime.kind->name : "Python",
-			     target->runtime.version);
-	else if (!target->outcome)
-		target__warn_of_limits(target);
-	if (!target->outcome && lacks_gil(watch, target))
-		log__warning("process %d runs Python %s, which %s: its samples count as "
-			     "gil_untold",
-			     target->process.pid, target->runtime.version,
-			     target__lack_of_gil(&target->runtime));
-}
-
-/* The outcome of samples that came before TARGET was found.  A forked process may already have had
- * its parent's interpreter. */
-static enum outcome waited_as(const struct target_process *target)
-{
-	if (target->outcome == OUTCOME_NOT_SUPPORTED)
-		return OUTCOME_NOT_SUPPORTED;
-	return target->runtime.begins && !target->parent ? OUTCOME_NO_INTERPRETER
-							 : OUTCOME_NOT_KNOWN_YET;
-}
-
-/* Ends the exclusion of WATCHED's samples. */
-static void include(struct watch *watch, struct watched *watched)
-{
-	if (!watched->is_excluded)
-		return;
-	watched->is_excluded = false;
-	counts__include(watch->counts, watched->key.serial);
-	/* The stacks that it had so far are not defined in the profile. */
-	sampler__begin_epoch(watch->sampler);
-}
-
-/* WATCHED runs TARGET: a Python, or a process that is not walked and may be one.  Samples it if the
- * filter wants it. */
-static void take_python(struct watch *watch, struct watched *watched, struct target_process *target,
-			int64_t now)
-{
-	uint64_t waited;
-	int error;
-
-	if (!process_filter__wants(watch->filter, &target->identity)) {
-		set_aside(watch, watched, target, now);
-		return;
-	}
-	include(watch, watched);
-	error = registry__put(watch, watched, target, &waited);
-	if (error) {
-		symbolizer__end_target(watch->symbolizer, target);
-		leave(watch, watched, error);
-		return;
-	}
-	warn_of(watch, target);
-	watch->found |= target->outcome != OUTCOME_UNREADABLE;
-	registry__take_target(watch, watched, target);
-	registry__add_waited(watch, target, waited_as(target), waited);
-	registry__drop_ended(watch, watched);
+	watched->mapped = xgrow(watched->mapped, &watched->mapped_capacity,
+				watched->mapped_count + 1, sizeof(*watched->mapped));
+	watched->mapped[watched->mapped_count++] = *file;
 }
 
 /* The filter cannot be applied to TARGET, which WATCHED runs.  WAITED samples and those that BPF
  * took count as unknown. */
 static void leave_unknown(struct watch *watch, struct watched *watched,
-			  struct target_process *target, uint64_t waited, int64_t now)
+			  struct target_process *target, uint64_t waited)
 {
 	const char *command = target->identity.short_name;
 
-	discovery__exclude(watch, watched, EXCLUDED_UNKNOWN, command);
+	registry__exclude(watch, watched, EXCLUDED_UNKNOWN, command);
 	counts__add_unknown(watch->counts, watched->key.serial, waited);
 	/* For the processes that it forks until the next look. */
-	set_command(watched, command);
+	registry__set_command(watched, command);
 	target__free(target);
 	/* The failure may have been temporary. */
-	watched__look_at(&watch->watched, watched, now);
+	registry__look_at(watch, watched, now_ns());
 }
 
 void discovery__adopt(struct watch *watch, struct watched *watched,
@@ -211,16 +109,15 @@ void discovery__adopt(struct watch *watch, struct watched *watched,
 {
 	struct target_process *target;
 	struct runtime runtime;
-	int64_t now = now_ns();
 
 	if (watched->unwanted) {
-		discovery__exclude(watch, watched, EXCLUDED_BY_FILTER, NULL);
+		registry__exclude(watch, watched, EXCLUDED_BY_FILTER, NULL);
 		target_map__set_aside(watch->map, watched->key);
 		return;
 	}
 	/* A forgotten file is read again, and gets another number. */
 	if (!images__runtime(watch->images, record->image, record->bias, &runtime)) {
-		watched__ask(&watch->watched, watched, record, now);
+		discovery__ask(watch, watched, record);
 		return;
 	}
 	target = target__adopt(record->pid, &runtime, record->arguments, record->argument_bytes);
@@ -228,10 +125,10 @@ void discovery__adopt(struct watch *watch, struct watched *watched,
 		target__disown(target, record->arguments, record->argument_bytes);
 	identity__inherit(&target->identity, watched->ancestor);
 	if (!process_filter__can_tell(watch->filter, &target->identity)) {
-		leave_unknown(watch, watched, target, record->waiting, now);
+		leave_unknown(watch, watched, target, record->waiting);
 	} else if (!process_filter__wants(watch->filter, &target->identity)) {
-		discovery__exclude(watch, watched, EXCLUDED_BY_FILTER, NULL);
-		set_aside(watch, watched, target, now);
+		registry__exclude(watch, watched, EXCLUDED_BY_FILTER, NULL);
+		registry__set_aside(watch, watched, target, now_ns());
 	} else {
 		watch->found = true;
 		registry__take_target(watch, watched, target);
@@ -240,70 +137,15 @@ void discovery__adopt(struct watch *watch, struct watched *watched,
 	}
 }
 
-/* Whether WATCHED has any sample. */
-static bool has_run(const struct watch *watch, const struct watched *watched)
+/* Whether ERROR is a lack of open files, which hides processes.  Warns of the first one. */
+static bool lacks_files(struct watch *watch, int error)
 {
-	if (watched->target)
-		return symbolizer__has_sampled(watch->symbolizer, watched->target);
-	return target_map__awaited(watch->map, watched->key) ||
-	       target_map__samples(watch->map, watched->key);
-}
-
-/* Checks WATCHED again after twice the time.  Only before the first check of a forked process may
- * that be short. */
-static void check_later(struct watch *watch, struct watched *watched, int64_t now)
-{
-	int64_t wait_ns = 2 * watched->look_wait_ns;
-
-	if (!watched->is_undecided && wait_ns < CHECK_NS)
-		wait_ns = CHECK_NS;
-	watched__look_after(&watch->watched, watched,
-			    wait_ns < CHECK_NS_MAX ? wait_ns : CHECK_NS_MAX, now);
-}
-
-/* The filter still excludes WATCHED. */
-static void keep_aside(struct watch *watch, struct watched *watched)
-{
-	if (watched->is_excluded)
-		discovery__exclude(watch, watched, EXCLUDED_BY_FILTER, NULL);
-	/* A file that it mapped may have made BPF await it. */
-	watched->file_count = 0;
-	target_map__set_aside(watch->map, watched->key);
-	registry__drop_ended(watch, watched);
-}
-
-/* Applies the filter again to WATCHED, a Python. */
-static void check(struct watch *watch, struct watched *watched, int64_t now)
-{
-	struct target_process *target = watched->target ? watched->target : watched->unwanted;
-	bool is_known, is_wanted;
-
-	if (watched->is_undecided && watched->look_wait_ns < CHECK_NS && !has_run(watch, watched)) {
-		check_later(watch, watched, now);
-		return;
-	}
-	/* If it cannot be read, the last verdict stands. */
-	is_known = target__identify(target, watch->map, IDENTIFY_ALL);
-	is_wanted = process_filter__wants(watch->filter, &target->identity);
-	watched->is_undecided &= !is_known;
-	if (is_known && is_wanted && watched->unwanted) {
-		watched->unwanted = NULL;
-		watch->set_aside--;
-		take_python(watch, watched, target, now);
-		return;
-	}
-	if (is_known && !is_wanted && watched->target) {
-		/* The samples that it has stay in the profile. */
-		watched->target = NULL;
-		watch->some_ended = true;
-		set_aside(watch, watched, target, now);
-		return;
-	}
-	if (is_known && watched->target)
-		registry__describe(watch, target);
-	check_later(watch, watched, now);
-	if (watched->unwanted && !watched->is_undecided)
-		keep_aside(watch, watched);
+	if (!open_files__ran_out(error))
+		return false;
+	if (!watch->warned_of_files)
+		open_files__warn(error);
+	watch->warned_of_files = true;
+	return true;
 }
 
 /* Answers BPF's questions about WATCHED's files.  RUNTIME is what was found; NULL: no Python. */
@@ -318,6 +160,15 @@ static void answer(struct watch *watch, struct watched *watched, const struct ru
 	images__learn_mapped(watch->images, watched->pid, watched->mapped, watched->mapped_count,
 			     runtime);
 	watched->mapped_count = 0;
+}
+
+/* Looks again after twice the last wait; soon if what WATCHED maps has CHANGED. */
+static void look_later(struct watch *watch, struct watched *watched, bool changed, int64_t now)
+{
+	int64_t wait_ns = changed ? LOOK_NS : 2 * watched->look_wait_ns;
+
+	wait_ns = wait_ns > LOOK_NS ? wait_ns : LOOK_NS;
+	registry__look_after(watch, watched, wait_ns < LOOK_NS_MAX ? wait_ns : LOOK_NS_MAX, now);
 }
 
 static void warn_of_other(struct watched *watched, bool started)
@@ -337,21 +188,20 @@ static void take_other(struct watch *watch, struct watched *watched, bool change
 	bool started = watched->pid == watch->child;
 	/* If BPF does not report mappings, a Python may still be loaded. */
 	bool settled = reported || since_ns > EXEC_PATIENCE_NS;
-	bool needless = watch->following == FOLLOW_ALL && settled;
 
 	if (settled)
 		answer(watch, watched, NULL);
-	if (needless && !watched->slow_ns) {
+	watched->is_done = watch->following == FOLLOW_ALL && settled;
+	if (watched->is_done && !watched->slow_ns) {
 		registry__remove(watch, watched);
 		return;
 	}
 	target_map__follow(watch->map, watched->key);
-	if (needless)
-		watched__be_done(&watch->watched, watched, now_ns());
-	else if (reported)
-		watched__look_at(&watch->watched, watched, INT64_MAX);
-	else
-		watched__wait(&watch->watched, watched, changed, now);
+	/* If it maps a file before its rest ends, its slow look is remembered. */
+	if (watched->is_done)
+		registry__look_at(watch, watched, now_ns() + REST_FACTOR * watched->slow_ns);
+	else if (!reported)
+		look_later(watch, watched, changed, now);
 	if ((watch->following == FOLLOW_NONE || (started && !watch->found)) && !watched->warned &&
 	    since_ns >= (started ? START_PATIENCE_NS : EXEC_PATIENCE_NS))
 		warn_of_other(watched, started);
@@ -377,7 +227,7 @@ static void take_refused(struct watch *watch, struct watched *watched,
 	if (ends_recording(watch, watched, target, -ENOTSUP))
 		return;
 	target->outcome = OUTCOME_NOT_SUPPORTED;
-	take_python(watch, watched, target, now);
+	registry__take_python(watch, watched, target, now);
 }
 
 /* User space may not read WATCHED. */
@@ -388,7 +238,7 @@ static void take_unreadable(struct watch *watch, struct watched *watched, int64_
 	watch->unreadable++;
 	watched->file_count = 0;
 	target->outcome = OUTCOME_UNREADABLE;
-	take_python(watch, watched, target, now);
+	registry__take_python(watch, watched, target, now);
 }
 
 /* Whether an unsupported Python, found by the look after SIGNATURE, may still be loading: then
@@ -401,15 +251,20 @@ static bool is_early(struct watched *watched, uint64_t signature, int64_t now)
 	return true;
 }
 
-/* As target__look.  Cached files are closed if that is needed to open its files. */
+/* As target__look.  Cached files are closed if that is needed to open its files.  A slow look
+ * delays the next, so that no process can use up the profiler's time by the files that it maps. */
 static int look(struct watched *watched, struct target_process **target)
 {
-	int64_t before_ns = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
+	int64_t took_ns = -clock_ns(CLOCK_PROCESS_CPUTIME_ID);
 	int error = target__look(watched->pid, &watched->signature, target);
 
 	if (open_files__ran_out(error) && elf_cache__close_kept())
 		error = target__look(watched->pid, &watched->signature, target);
-	watched__note_look(watched, clock_ns(CLOCK_PROCESS_CPUTIME_ID) - before_ns, now_ns());
+	took_ns += clock_ns(CLOCK_PROCESS_CPUTIME_ID);
+	if (took_ns > SLOW_NS) {
+		watched->rest_ns = now_ns() + (watched->slow_ns ? REST_FACTOR : 1) * took_ns;
+		watched->slow_ns = took_ns;
+	}
 	return error;
 }
 
@@ -422,7 +277,7 @@ static void take_gone(struct watch *watch, struct watched *watched, bool before,
 		registry__remove(watch, watched);
 		return;
 	}
-	watched__look_at(&watch->watched, watched, now + REPORT_NS);
+	registry__look_at(watch, watched, now + REPORT_NS);
 	if (!target_map__has(watch->map, watched->key.kernel_pid))
 		registry__drop(watch, watched);
 }
@@ -451,12 +306,13 @@ static void look_what_runs(struct watch *watch, struct watched *watched, int64_t
 		error = -EAGAIN;
 	}
 	/* reader.c has warned of ENOMEM. */
-	registry__lacks_files(watch, error);
+	lacks_files(watch, error);
 	switch (error) {
 	case 0:
 		answer(watch, watched, &target->runtime);
-		if (!lacks_gil(watch, target) || !ends_recording(watch, watched, target, -ENODATA))
-			take_python(watch, watched, target, now);
+		if (!registry__lacks_gil(watch, target) ||
+		    !ends_recording(watch, watched, target, -ENODATA))
+			registry__take_python(watch, watched, target, now);
 		break;
 	case -ENOTSUP:
 		take_refused(watch, watched, target, now);
@@ -466,7 +322,7 @@ static void look_what_runs(struct watch *watch, struct watched *watched, int64_t
 	case -ENOMEM:
 	case -EMFILE:
 	case -ENFILE:
-		watched__wait(&watch->watched, watched, changed, now);
+		look_later(watch, watched, changed, now);
 		break;
 	case -ESRCH:
 		take_gone(watch, watched, was_gone, now);
@@ -482,28 +338,193 @@ static void look_what_runs(struct watch *watch, struct watched *watched, int64_t
 void discovery__look_at(struct watch *watch, struct watched *watched, int64_t now)
 {
 	if (watched->target || watched->unwanted)
-		check(watch, watched, now);
+		registry__check(watch, watched, now);
 	else if (watched->is_done)
 		registry__remove(watch, watched);
 	else
 		look_what_runs(watch, watched, now);
 }
 
-void discovery__look_at_due(struct watch *watch, int64_t now)
+/* Whether BPF follows process PID, but could not report it. */
+static bool is_unannounced(const struct watch *watch, pid_t pid)
 {
-	int64_t until_ns = now_ns() + LOOKS_SLICE_NS;
+	pid_t kernel_pid, namesake;
+
+	return !sampler__find_kernel_pid(watch->sampler, pid, &kernel_pid, &namesake) &&
+	       target_map__has_untold(watch->map, kernel_pid);
+}
+
+/* Begins to watch process PID, if the recording is to follow it and does not yet.  0 with *WATCHED,
+ * or -errno. */
+static int watch_wanted(struct watch *watch, pid_t pid, int64_t now, struct watched **watched)
+{
+	struct process process;
+	int error;
+
+	if (pid == getpid() || registry__of_pid(watch, pid))
+		return -EEXIST;
+	error = process__inspect(pid, &process);
+	if (error)
+		return error;
+	if (process.kernel_thread || process.zombie ||
+	    (watch->following != FOLLOW_ALL && !registry__of_pid(watch, process.parent) &&
+	     !is_unannounced(watch, pid)))
+		return -ESRCH;
+	return registry__add(watch, pid, now, watched);
+}
+
+/* Looks at process PID, if it is not watched yet.  Returns whether it is watched from now on. */
+static bool scan_one(struct watch *watch, pid_t pid, int64_t now)
+{
+	struct watched *watched;
+	int error = watch_wanted(watch, pid, now, &watched);
+
+	if (lacks_files(watch, error))
+		discovery__want_scan(watch, now + AGAIN_NS);
+	if (error || !registry__claim(watch, watched))
+		return false;
+	watched->is_found = true;
+	discovery__look_at(watch, watched, now);
+	watched = registry__of_pid(watch, pid);
+	return watched && !watched->is_done;
+}
+
+static void begin_pass(struct watch *watch, int64_t now)
+{
+	struct scan *scan = &watch->scan;
+
+	free(scan->pids);
+	scan->next = scan->found = 0;
+	scan->crowded = 0;
+	scan->pids = process__list(&scan->count);
+	if (scan->pids)
+		return;
+	scan->count = 0;
+	if (lacks_files(watch, -errno))
+		discovery__want_scan(watch, now + AGAIN_NS);
+}
+
+static void begin_scan(struct watch *watch, int64_t now)
+{
+	struct scan *scan = &watch->scan;
+
+	scan->begin_ns = 0;
+	if (watch->following == FOLLOW_NONE)
+		return;
+	scan->under_way = true;
+	scan->passes = 0;
+	scan->took_ns = 0;
+	begin_pass(watch, now);
+}
+
+/* BPF does not report a process that starts during the scan if its parent was not found yet.  So
+ * there is another pass until one finds nothing new. */
+static void go_on(struct watch *watch, int64_t now)
+{
+	struct scan *scan = &watch->scan;
+	int64_t begin_ns = now_ns(), passed_ns = 0;
+
+	while (scan->under_way && passed_ns < SLICE_NS) {
+		if (scan->next < scan->count)
+			scan->found += scan_one(watch, scan->pids[scan->next++], now);
+		else if (scan->found && ++scan->passes < PASSES_MAX)
+			begin_pass(watch, now);
+		else
+			scan->under_way = false;
+		passed_ns = now_ns() - begin_ns;
+	}
+	scan->took_ns += passed_ns;
+	if (scan->under_way)
+		return;
+	scan->rest_ns = now_ns() + SCAN_REST_FACTOR * scan->took_ns;
+	log__debug("scanned all processes in %lld ms: %zu watched",
+		   (long long)(scan->took_ns / NS_PER_MS), (size_t)HASH_COUNT(watch->all));
+}
+
+/* BPF may have missed reports: removes processes that have ended, and looks again at those that are
+ * not known. */
+static void take_stock(struct watch *watch, int64_t now)
+{
+	uint64_t untold = sampler__untold(watch->sampler);
 	struct watched *watched, *next;
 
-	for (watched = watch->watched.due; watched; watched = next) {
-		next = watched->next;
-		if (now < watched->look_ns)
-			continue;
+	HASH_ITER (hh, watch->all, watched, next)
+		if (!target_map__has_told(watch->map, watched->key))
+			registry__drop(watch, watched);
+		else if (untold != watch->untold && !watched->target && !watched->unwanted)
+			registry__look_at(watch, watched, now);
+	/* A report that is lost from here on causes another scan. */
+	watch->untold = untold;
+}
+
+void discovery__begin(struct watch *watch, int64_t now)
+{
+	int64_t until_ns = now_ns() + SCAN_PATIENCE_NS;
+
+	begin_scan(watch, now);
+	while (watch->scan.under_way && now_ns() < until_ns)
+		go_on(watch, now);
+}
+
+void discovery__want_scan(struct watch *watch, int64_t begin_ns)
+{
+	struct scan *scan = &watch->scan;
+
+	if (!scan->begin_ns || begin_ns < scan->begin_ns)
+		scan->begin_ns = begin_ns;
+}
+
+int64_t discovery__scan_due(const struct watch *watch)
+{
+	const struct scan *scan = &watch->scan;
+
+	if (scan->under_way)
+		return 1;
+	if (!scan->begin_ns)
+		return INT64_MAX;
+	return scan->begin_ns > scan->rest_ns ? scan->begin_ns : scan->rest_ns;
+}
+
+int64_t discovery__due(const struct watch *watch)
+{
+	int64_t scan_ns = discovery__scan_due(watch);
+	int64_t look_ns = watch->look_count ? watch->looks[0]->look_ns : INT64_MAX;
+
+	return look_ns < scan_ns ? look_ns : scan_ns;
+}
+
+/* A process that maps a Python late is not reported if the kernel does not report mappings. */
+static void ask_all(struct watch *watch, int64_t now)
+{
+	struct scan *scan = &watch->scan;
+
+	if (watch->following == FOLLOW_NONE || sampler__sees_mappings(watch->sampler) ||
+	    now < scan->ask_ns)
+		return;
+	if (scan->ask_ns)
+		discovery__want_scan(watch, now);
+	scan->ask_ns = now + ASK_NS;
+}
+
+void discovery__work(struct watch *watch, int64_t now)
+{
+	int64_t until_ns = now_ns() + SLICE_NS;
+	struct watched *watched;
+
+	while ((watched = registry__take_due(watch, now))) {
 		discovery__look_at(watch, watched, now);
-		if (next && now_ns() >= until_ns) {
-			watched__begin_with(&watch->watched, next);
+		if (now_ns() >= until_ns)
 			break;
-		}
 	}
+	ask_all(watch, now);
+	if (sampler__untold(watch->sampler) != watch->untold)
+		discovery__want_scan(watch, now);
+	if (!watch->scan.under_way && now >= discovery__scan_due(watch)) {
+		take_stock(watch, now);
+		begin_scan(watch, now);
+	}
+	if (watch->scan.under_way)
+		go_on(watch, now);
 }
 
 /* Adds WATCHED, about which nothing is known, to the profile if it has samples. */
@@ -524,7 +545,7 @@ void discovery__name_unknown(struct watch *watch)
 {
 	struct watched *watched, *next;
 
-	HASH_ITER (hh, watch->watched.all, watched, next) {
+	HASH_ITER (hh, watch->all, watched, next) {
 		if (watched->unwanted && watched->is_undecided)
 			unknown_processes__add(&watch->unknown, watched->command,
 					       target_map__awaited(watch->map, watched->key));

@@ -1,48 +1,50 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Finds what processes run, and applies the filter.
+ * What runs there?  Finds what a process runs, by looks at what it maps, and scans all processes
+ * for those that BPF does not report: they ran already, or there was no room for the report.
  *
- * A process may give up its user, enter a container or take another name, and so may the children
- * of a server.  With a filter, each Python is therefore checked again: after 0.1 s, then at growing
- * intervals, up to 10 s.  A Python that the filter excludes is still followed, since the filter may
- * want its children.  If the filter wanted it before, those samples stay in the profile, and
- * samples from after it is wanted again join them.  A forked Python is checked 0.01 s after it has
- * its first sample.  Until then it has its parent's verdict if the parent is wanted, and none
- * otherwise.
- *
- * BPF samples a process with a known Python file before the filter can be applied.  If the process
- * ends before that, its samples count as unknown.
+ * There may be thousands of processes, and some are slow to look at.  So looks and scans run in
+ * slices of time.  Between these the main loop takes reports, and the recording may end.
  */
 #ifndef PYBPFPROF_DISCOVERY_H
 #define PYBPFPROF_DISCOVERY_H
 
 #include "watch/registry.h"
 
-/* All of these except discovery__exclude may free WATCHED. */
+/* A file that BPF does not know. */
+struct asked_file {
+	struct file_key key;
+	uint64_t start; /* address of its code */
+	bool began;	/* the program began with it */
+};
 
-/* Finds what WATCHED runs, and has BPF sample it.  If that is known, applies the filter again. */
+/* These may free WATCHED: */
+
+/* Finds what WATCHED runs, and has BPF sample it.  If that is known, checks it again. */
 void discovery__look_at(struct watch *watch, struct watched *watched, int64_t now);
-
-/* The same for all that are due.  If the time slice is too short for all, the next call begins with
- * the rest. */
-void discovery__look_at_due(struct watch *watch, int64_t now);
 
 /* BPF recognized WATCHED's Python by its file, as RECORD says, and has begun to sample it. */
 void discovery__adopt(struct watch *watch, struct watched *watched,
 		      const struct process_record *record);
 
-/* PARENT, which the filter excludes, forked WATCHED.  Counts its samples until the filter is
- * applied: it may give up its user at once and end soon. */
-void discovery__await(struct watch *watch, struct watched *watched, const struct watched *parent,
-		      int64_t now);
+/* Adds the file of RECORD, which BPF asks about; and FILE, which WATCHED has mapped.  The next look
+ * is due at once, or when the rest after a slow one ends. */
+void discovery__ask(struct watch *watch, struct watched *watched,
+		    const struct process_record *record);
+void discovery__map(struct watch *watch, struct watched *watched, const struct mapped_file *file);
 
-/* Excludes what BPF sampled of WATCHED, because of WHY.  COMMAND is what it was started as; NULL:
- * not known. */
-void discovery__exclude(struct watch *watch, struct watched *watched, enum exclusion why,
-			const char *command);
+/* Begins the first scan and waits for its end, up to a limit. */
+void discovery__begin(struct watch *watch, int64_t now);
 
-/* What PARENT was started as; NULL: not known. */
-const char *discovery__command(const struct watched *parent);
+/* Plans a scan for BEGIN_NS.  It waits for the end of another, and for a rest after that. */
+void discovery__want_scan(struct watch *watch, int64_t begin_ns);
+
+/* Looks at the processes that are due, and continues the scan, each for a slice of time. */
+void discovery__work(struct watch *watch, int64_t now);
+
+/* When discovery__work is to be called; INT64_MAX: no time is.  The second: for the scan. */
+int64_t discovery__due(const struct watch *watch);
+int64_t discovery__scan_due(const struct watch *watch);
 
 /* Sampling is over: adds what is still unknown to the profile, with its samples. */
 void discovery__name_unknown(struct watch *watch);

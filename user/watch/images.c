@@ -9,6 +9,7 @@
 #include <stdlib.h>
 
 #include "base/hash_table.h"
+#include "base/now.h"
 #include "base/xalloc.h"
 #include "reading/process.h"
 #include "watch/images.h"
@@ -18,25 +19,23 @@
 #define PARTS_MAX 4096
 
 struct image {
-	struct file_key key;
-	uint32_t number;	/* 0: none */
+	uint32_t number;
 	struct runtime runtime; /* at the addresses of the file */
-	UT_hash_handle hh;
 };
 
-/* A set of parts of files. */
+/* What is known of a part of a file. */
 struct known_part {
 	struct file_part key;
+	bool is_python;
+	int64_t since_ns;
 	UT_hash_handle hh;
 };
 
 struct images {
 	struct target_map *map;
 	struct image **kept; /* IMAGES_MAX; NULL: none yet */
-	struct image *by_key;
 	uint32_t last_number;
-	struct known_part *python, *plain;
-	int64_t plain_since_ns;
+	struct known_part *parts; /* the oldest first */
 };
 
 struct images *images__new(struct target_map *map)
@@ -48,50 +47,40 @@ struct images *images__new(struct target_map *map)
 	return images;
 }
 
-static void clear_parts(struct known_part **parts)
+void images__free(struct images *images)
 {
 	struct known_part *part, *next;
 
-	HASH_ITER (hh, *parts, part, next) {
-		HASH_DEL(*parts, part);
-		free(part);
-	}
-}
-
-void images__free(struct images *images)
-{
 	if (!images)
 		return;
-	HASH_CLEAR(hh, images->by_key);
+	HASH_ITER (hh, images->parts, part, next) {
+		HASH_DEL(images->parts, part);
+		free(part);
+	}
 	for (size_t i = 0; i < IMAGES_MAX; i++)
 		free(images->kept[i]);
 	free(images->kept);
-	clear_parts(&images->python);
-	clear_parts(&images->plain);
 	free(images);
 }
 
-/* Adds one for KEY, in place of the oldest. */
-static struct image *add(struct images *images, const struct file_key *key)
+/* Adds RUNTIME in place of the oldest. */
+static struct image *add(struct images *images, const struct runtime *runtime)
 {
 	uint32_t number = ++images->last_number ? images->last_number : ++images->last_number;
 	struct image **place = &images->kept[number % IMAGES_MAX];
 
-	if (*place)
-		HASH_DEL(images->by_key, *place);
-	free(*place);
-	*place = xcalloc(1, sizeof(**place));
-	(*place)->key = *key;
-	(*place)->number = number;
-	HASH_ADD(hh, images->by_key, key, sizeof((*place)->key), *place);
+	if (!*place)
+		*place = xmalloc(sizeof(**place));
+	**place = (struct image){ number, *runtime };
+	runtime__move(&(*place)->runtime, -runtime->text.bias);
 	return *place;
 }
 
 void images__learn(struct images *images, const struct file_key *key, uint64_t start, bool began,
 		   const struct runtime *runtime)
 {
+	const struct image *image;
 	struct text_place text;
-	struct image *image;
 
 	if (!runtime || runtime->text.start != start) {
 		/* If the Python's file is not known, BPF asks about each file again. */
@@ -99,11 +88,7 @@ void images__learn(struct images *images, const struct file_key *key, uint64_t s
 			target_map__know_other(images->map, key, began && runtime);
 		return;
 	}
-	HASH_FIND(hh, images->by_key, key, sizeof(*key), image);
-	if (!image)
-		image = add(images, key);
-	image->runtime = *runtime;
-	runtime__move(&image->runtime, -runtime->text.bias);
+	image = add(images, runtime);
 	text = (struct text_place){ image->runtime.text.offset, image->runtime.text.start };
 	target_map__know_python(images->map, key, text, image->number, &image->runtime);
 }
@@ -120,30 +105,33 @@ bool images__runtime(const struct images *images, uint32_t number, uint64_t bias
 	return true;
 }
 
-static bool has_part(const struct known_part *parts, const struct file_part *part)
+static struct known_part *find_part(const struct images *images, const struct file_part *part)
 {
 	struct known_part *known;
 
-	HASH_FIND(hh, parts, part, sizeof(*part), known);
+	HASH_FIND(hh, images->parts, part, sizeof(*part), known);
 	return known;
 }
 
-static void add_part(struct known_part **parts, const struct file_part *part)
+/* Makes PART the newest, in place of the oldest if there are too many. */
+static void learn_part(struct images *images, const struct file_part *part, bool is_python)
 {
-	struct known_part *known;
+	struct known_part *known = find_part(images, part);
 
-	if (has_part(*parts, part))
-		return;
-	if (HASH_COUNT(*parts) >= PARTS_MAX)
-		clear_parts(parts);
-	known = xcalloc(1, sizeof(*known));
-	known->key = *part;
-	HASH_ADD(hh, *parts, key, sizeof(known->key), known);
+	is_python |= known && known->is_python;
+	if (!known && HASH_COUNT(images->parts) >= PARTS_MAX)
+		known = images->parts;
+	if (known)
+		HASH_DEL(images->parts, known);
+	else
+		known = xmalloc(sizeof(*known));
+	*known = (struct known_part){ *part, is_python, now_ns(), { 0 } };
+	HASH_ADD(hh, images->parts, key, sizeof(known->key), known);
 }
 
-/* Adds those that process PID still has.  One that it has unmapped may have held a Python. */
-static void add_plain(struct images *images, pid_t pid, const struct mapped_file *mapped,
-		      size_t count)
+/* Learns those that process PID still has.  One that it has unmapped may have held a Python. */
+static void learn_plain(struct images *images, pid_t pid, const struct mapped_file *mapped,
+			size_t count)
 {
 	struct mapping *mappings = NULL;
 	ssize_t mapping_count = 0;
@@ -159,7 +147,7 @@ static void add_plain(struct images *images, pid_t pid, const struct mapped_file
 					      mapped[i].start >= mappings[at].end))
 			at++;
 		if (at < mapping_count)
-			add_part(&images->plain, &mapped[i].part);
+			learn_part(images, &mapped[i].part, false);
 	}
 	free(mappings);
 }
@@ -168,22 +156,22 @@ void images__learn_mapped(struct images *images, pid_t pid, const struct mapped_
 			  size_t count, const struct runtime *runtime)
 {
 	if (!runtime)
-		add_plain(images, pid, mapped, count);
+		learn_plain(images, pid, mapped, count);
 	for (size_t i = 0; runtime && i < count; i++)
 		if (mapped[i].start == runtime->text.start)
-			add_part(&images->python, &mapped[i].part);
+			learn_part(images, &mapped[i].part, true);
 }
 
 bool images__is_python(const struct images *images, const struct file_part *part)
 {
-	return has_part(images->python, part);
+	const struct known_part *known = find_part(images, part);
+
+	return known && known->is_python;
 }
 
-bool images__is_plain(struct images *images, const struct file_part *part, int64_t now)
+bool images__is_plain(const struct images *images, const struct file_part *part, int64_t now)
 {
-	if (now - images->plain_since_ns > FORGET_NS) {
-		clear_parts(&images->plain);
-		images->plain_since_ns = now;
-	}
-	return has_part(images->plain, part);
+	const struct known_part *known = find_part(images, part);
+
+	return known && !known->is_python && now - known->since_ns <= FORGET_NS;
 }

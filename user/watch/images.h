@@ -40,6 +40,6 @@ void images__learn_mapped(struct images *images, pid_t pid, const struct mapped_
 /* Whether PART of a file is known to hold a Python; and whether it was learned in the last seconds
  * that it holds none. */
 bool images__is_python(const struct images *images, const struct file_part *part);
-bool images__is_plain(struct images *images, const struct file_part *part, int64_t now);
+bool images__is_plain(const struct images *images, const struct file_part *part, int64_t now);
 
 #endif

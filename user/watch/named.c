@@ -3,41 +3,48 @@
  * It takes a tenth of a second to load the sampler.  Meanwhile a process that was opened may
  * execute another program, map a Python, or end and leave its PID to another process.  BPF reports
  * nothing of that, since it does not know the process yet.  So the process is first put into BPF's
- * map as one to wait for; from there on BPF reports what becomes of it.  Then what was found when
- * it was opened is used if the program is proved to be the same.  Otherwise the process is looked
- * at from scratch.
+ * map as one to wait for; from there on BPF reports what becomes of it.  Then it is looked at from
+ * scratch.
  */
 #include <errno.h>
+#include <grp.h>
+#include <pwd.h>
+#include <signal.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "base/log.h"
+#include "base/now.h"
 #include "base/xalloc.h"
 #include "reading/process.h"
 #include "sampling/target_open.h"
+#include "system/capabilities.h"
+#include "system/mends.h"
+#include "system/open_files.h"
+#include "system/sudo_user.h"
 #include "watch/discovery.h"
 #include "watch/named.h"
 
+/* How long after the command's end a Python may still appear. */
+#define REST_NS 500000000LL
+
 struct named {
 	pid_t pid;
-	struct program program;	       /* the one it ran when it was opened */
-	struct target_process *target; /* NULL: no Python, but it may start one */
+	uint64_t start_time;
 };
 
 /* Opens process PID, as target__open does. */
 static enum exit_status open_one(const struct watch *watch, pid_t pid, bool *silent,
 				 struct named *named)
 {
-	enum exit_status status;
-	const char *by;
+	enum exit_status status = target__open(pid, watch->following == FOLLOW_NONE,
+					       watch->needs_gil, silent, &named->start_time);
+	const char *by = status || *silent ? NULL : process__stopped_by(pid);
 
 	named->pid = pid;
-	/* Before target__open, which reports all errors. */
-	process__identify_program(pid, &named->program);
-	status = target__open(pid, watch->following == FOLLOW_NONE, silent, &named->target);
-	if (named->target && watch->needs_gil &&
-	    !layout_tells_holder(&named->target->runtime.layout))
-		status = target__explain(pid, &named->target->runtime, -ENODATA);
-	by = status || *silent ? NULL : process__stopped_by(pid);
 	if (by)
 		log__warning("process %d is stopped %s: it has no samples until it goes on", pid,
 			     by);
@@ -71,36 +78,19 @@ enum exit_status watch__open(struct watch *watch, const pid_t *pids, size_t coun
 	return STATUS_FAILED;
 }
 
-/* Has WATCHED sampled as what was opened.  0 or -errno. */
-static int take_opened(struct watch *watch, struct named *named, struct watched *watched)
+static int sample(struct watch *watch, const struct named *named, int64_t now)
 {
-	struct target_process *target = named->target;
-	int error = registry__put(watch, watched, target, &(uint64_t){ 0 });
-
-	/* -ESTALE: it runs another program now, which BPF is about to report. */
-	if (error)
-		return error == -ESTALE ? 0 : error;
-	named->target = NULL;
-	registry__take_target(watch, watched, target);
-	registry__drop_ended(watch, watched);
-	return 0;
-}
-
-static int sample(struct watch *watch, struct named *named, int64_t now)
-{
-	uint64_t start_time = named->program.start_time;
 	struct watched *watched;
-	struct program program;
+	struct process process;
 	int error = registry__add(watch, named->pid, now, &watched);
 
 	if (error)
 		return error == -ESRCH ? 0 : error;
 	target_map__await(watch->map, watched->key);
-	error = process__identify_program(named->pid, &program);
-	if (error == -ESRCH || (!error && start_time && program.start_time != start_time))
+	error = process__inspect(named->pid, &process);
+	if (error == -ESRCH ||
+	    (!error && (process.zombie || process.start_time != named->start_time)))
 		registry__remove(watch, watched);
-	else if (named->target && process__is_same_program(&program, &named->program))
-		return take_opened(watch, named, watched);
 	else
 		discovery__look_at(watch, watched, now);
 	return 0;
@@ -166,9 +156,226 @@ void named__explain_idle(const struct watch *watch, double used_s)
 		log__warning("no samples: process %d used no CPU in that time", pid);
 }
 
-void named__free(struct watch *watch)
+static void use_home_of(uid_t uid)
 {
-	for (size_t i = 0; i < watch->named_count; i++)
-		target__free(watch->named[i].target);
-	free(watch->named);
+	const struct passwd *user = getpwuid(uid);
+
+	if (!user)
+		return;
+	setenv("HOME", user->pw_dir, 1);
+	setenv("USER", user->pw_name, 1);
+	setenv("LOGNAME", user->pw_name, 1);
+}
+
+/* A program must not gain root by being profiled. */
+static int become_sudo_user(void)
+{
+	struct sudo_user user;
+
+	if (!sudo_user__find(&user))
+		return 0;
+	if (user.name ? initgroups(user.name, user.gid) : setgroups(0, NULL))
+		return -errno;
+	if (setgid(user.gid) || setuid(user.uid))
+		return -errno;
+	use_home_of(user.uid);
+	return 0;
+}
+
+/* In the child: runs COMMAND once the parent has written to FD, or writes the -errno there. */
+static void run(char **command, int fd)
+{
+	sigset_t none;
+	int error;
+	char go;
+
+	/* The parent has ended. */
+	if (read(fd, &go, sizeof(go)) != sizeof(go))
+		_exit(126);
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+	signal(SIGPIPE, SIG_DFL);
+	signal(SIGXFSZ, SIG_DFL);
+	open_files__restore();
+	capabilities__disown();
+	error = become_sudo_user();
+	if (!error) {
+		execvp(command[0], command);
+		error = -errno;
+	}
+	if (write(fd, &error, sizeof(error)) != sizeof(error))
+		_exit(126);
+	_exit(127);
+}
+
+/* Makes a process that will run COMMAND.  0 with *CHILD and *FD for let_run, or -errno. */
+static int prepare(char **command, pid_t *child, int *fd)
+{
+	int ends[2], error = 0;
+
+	/* A successful exec closes the child's end. */
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends))
+		return -errno;
+	*child = fork();
+	if (*child < 0)
+		error = -errno;
+	if (*child == 0) {
+		close(ends[0]);
+		run(command, ends[1]);
+	}
+	close(ends[1]);
+	if (error)
+		close(ends[0]);
+	*fd = ends[0];
+	return error;
+}
+
+/* Has the child at FD, which it closes, run its command.  The program is found on PATH, and runs
+ * with default signal handling, as the user that called sudo, if any.  0, or -errno if it could not
+ * be run; then the child ends. */
+static int let_run(int fd)
+{
+	const char go = 1;
+	int error = 0;
+
+	if (write(fd, &go, sizeof(go)) != sizeof(go))
+		error = -errno;
+	else if (read(fd, &error, sizeof(error)) != sizeof(error))
+		error = 0;
+	close(fd);
+	return error;
+}
+
+/* Watches CHILD from before its command begins.  0 or -errno. */
+static int watch_command(struct watch *watch, pid_t child, int64_t now)
+{
+	struct watched *watched;
+	int error = registry__add(watch, child, now, &watched);
+
+	if (error)
+		return error;
+	watch->child = watch->first_pid = child;
+	registry__look_at(watch, watched, now);
+	return target_map__follow(watch->map, watched->key);
+}
+
+/* How to fix ERROR.  PREPARED: there was a process for the command. */
+static const char *choose_mend(int error, bool prepared)
+{
+	/* -EAGAIN is a limit of the user that the process has become. */
+	if (!prepared || error == -EAGAIN)
+		return mends__start(error);
+	return "give a program's path, or a name in PATH, after --";
+}
+
+enum exit_status watch__start_command(struct watch *watch, char **command, bool needs_python,
+				      int64_t now)
+{
+	pid_t child = 0;
+	int fd = -1, error = prepare(command, &child, &fd);
+	bool prepared = !error;
+
+	watch->needs_python = needs_python;
+	if (prepared) {
+		int not_watched = watch_command(watch, child, now);
+
+		error = let_run(fd);
+		if (!error)
+			error = not_watched;
+	}
+	if (error) {
+		log__error("cannot start %s: %s: %s", command[0], strerror(-error),
+			   choose_mend(error, prepared));
+		return STATUS_FAILED;
+	}
+	watch->command = command;
+	return STATUS_WRITTEN;
+}
+
+/* Notes and logs the child's end. */
+static void reap(struct watch *watch)
+{
+	int status;
+
+	if (!watch->child ||
+	    waitpid(watch->child, &status, watch->child_ends ? 0 : WNOHANG) != watch->child)
+		return;
+	if (WIFSIGNALED(status))
+		log__info("process %d was killed by signal %d (%s)", watch->child, WTERMSIG(status),
+			  strsignal(WTERMSIG(status)));
+	else if (WEXITSTATUS(status))
+		log__info("process %d exited with status %d", watch->child, WEXITSTATUS(status));
+	watch->child = 0;
+	watch->child_ended_ns = now_ns();
+}
+
+/* Whether WATCHED runs a Python, or may do so. */
+static bool may_be_python(const struct watched *watched)
+{
+	return (watched->target && watched->target->outcome != OUTCOME_UNREADABLE) ||
+	       (!watched->target && !watched->unwanted && !watched->is_other &&
+		watched->look_ns != INT64_MAX);
+}
+
+/* When the processes that the command left running are counted.  One of them may be about to
+ * execute a Python when the command ends. */
+static int64_t rest_due(const struct watch *watch)
+{
+	return watch->child_ended_ns && watch->all ? watch->child_ended_ns + REST_NS : INT64_MAX;
+}
+
+/* Counts the Pythons that the command left running.  *FIRST is one of them. */
+static size_t count_rest(const struct watch *watch, const struct watched **first)
+{
+	const struct watched *watched;
+	size_t count = 0;
+
+	for (watched = watch->all; watched; watched = watched->hh.next) {
+		if (!may_be_python(watched))
+			continue;
+		if (!count++)
+			*first = watched;
+	}
+	return count;
+}
+
+/* Logs what is waited for after the command has ended. */
+static void announce_rest(struct watch *watch, int64_t now)
+{
+	const struct watched *first = NULL;
+	size_t count =
+		watch->announced_rest || now < rest_due(watch) ? 0 : count_rest(watch, &first);
+	char *name, *more;
+
+	if (!count || !first->target)
+		return;
+	name = target__plain_name(first->target);
+	more = count > 1 ? xasprintf(" and %zu more", count - 1) : xstrdup("");
+	log__info(
+		"the command has ended and left process %d (%s)%s running: waiting for %s; Ctrl-C "
+		"stops and writes the profile",
+		first->pid, name, more, count > 1 ? "them" : "it");
+	free(more);
+	free(name);
+	watch->announced_rest = true;
+}
+
+int64_t named__due(const struct watch *watch)
+{
+	int64_t due_ns = rest_due(watch);
+
+	return due_ns > now_ns() ? due_ns : INT64_MAX;
+}
+
+void named__look(struct watch *watch, int64_t now)
+{
+	reap(watch);
+	announce_rest(watch, now);
+}
+
+bool named__is_over(const struct watch *watch)
+{
+	const struct watched *first;
+
+	return watch->child_ended_ns && now_ns() >= rest_due(watch) && !count_rest(watch, &first);
 }

@@ -9,11 +9,8 @@
 #include "processes/command_name.h"
 #include "reading/reader.h"
 #include "sampling/target_open.h"
-#include "watch/describing.h"
 #include "watch/discovery.h"
-#include "watch/launch.h"
 #include "watch/named.h"
-#include "watch/scan.h"
 
 #define NS_PER_S  1000000000LL
 #define NS_PER_MS 1000000LL
@@ -44,10 +41,10 @@ void watch__free(struct watch *watch)
 {
 	if (!watch)
 		return;
-	named__free(watch);
+	free(watch->named);
 	free(watch->before.list);
-	watched__free(&watch->watched);
-	scan__free(&watch->scan);
+	registry__free(watch);
+	free(watch->scan.pids);
 	target__free(watch->refused);
 	images__free(watch->images);
 	thread_states__free(watch->thread_states);
@@ -61,7 +58,7 @@ static void tell_thread_states(struct watch *watch, int64_t now)
 
 	if (!thread_states__are_due(watch->thread_states, now))
 		return;
-	count = watched__targets(&watch->watched, &targets);
+	count = watch__targets(watch, &targets);
 	thread_states__look(watch->thread_states, targets, count, now);
 	free(targets);
 }
@@ -85,16 +82,31 @@ int watch__begin(struct watch *watch, struct sampler *sampler, struct symbolizer
 	if (watch->following == FOLLOW_NONE)
 		watch->before = process_times__read();
 	if (!error)
-		scan__begin(watch, now);
+		discovery__begin(watch, now);
 	tell_thread_states(watch, now);
 	return error;
+}
+
+/* The short name that a worker gets which WATCHED is about to execute.  Until then a child has its
+ * parent's name, even if the parent has ended.  WATCHED must be removed next.  The caller frees;
+ * NULL: not known. */
+static char *take_ancestor(struct watched *watched)
+{
+	const struct target_process *target = watched->target ? watched->target : watched->unwanted;
+	const struct identity *identity = target && !target->outcome ? &target->identity : NULL;
+	char *name = watched->ancestor;
+
+	if (identity && identity->short_name && (!identity->is_worker || identity->is_inherited))
+		return xstrdup(identity->short_name);
+	watched->ancestor = NULL;
+	return name;
 }
 
 /* The process of RECORD.  Adds it if it is new; the program that it ran before has ended. */
 static struct watched *watched_of(struct watch *watch, const struct process_record *record)
 {
 	struct target_key key = { .kernel_pid = record->kernel_pid, .serial = record->serial };
-	struct watched *watched = watched__find(&watch->watched, record->serial), *before;
+	struct watched *watched = registry__find(watch, record->serial), *before;
 	int64_t slow_ns = 0, rest_ns = 0;
 	char *ancestor = NULL;
 
@@ -102,17 +114,17 @@ static struct watched *watched_of(struct watch *watch, const struct process_reco
 		return watched;
 	/* The program before, or a process with that PID whose end was not reported.  User space
 	 * may just have written it over the new one in BPF's map. */
-	before = watched__of_pid(&watch->watched, record->pid);
+	before = registry__of_pid(watch, record->pid);
 	if (before && record->event == PROCESS_MAPPED) {
 		slow_ns = before->slow_ns;
 		rest_ns = before->rest_ns;
 	}
 	unknown_processes__add(&watch->unknown, before ? before->command : NULL, record->abandoned);
 	if (before && record->event != PROCESS_FORKED && record->before == before->key.serial)
-		ancestor = watched__take_ancestor(before);
+		ancestor = take_ancestor(before);
 	if (before)
 		registry__remove(watch, before);
-	watched = watched__add(&watch->watched, key, record->pid, now_ns());
+	watched = registry__enter(watch, key, record->pid, now_ns());
 	watched->slow_ns = slow_ns;
 	watched->rest_ns = rest_ns;
 	watched->ancestor = ancestor;
@@ -132,7 +144,7 @@ static void look_at_child(struct watch *watch, struct watched *child, const stru
 {
 	if (!child->command && parent && parent->command)
 		child->command = xstrdup(parent->command);
-	watched__look_at(&watch->watched, child, now_ns());
+	registry__look_at(watch, child, now_ns());
 }
 
 /* Checks that BPF samples WATCHED, which has a target.  RECORD may be from before BPF learned that:
@@ -163,25 +175,25 @@ static void take_other(struct watch *watch, struct watched *watched)
 		registry__remove(watch, watched);
 	} else {
 		target_map__follow(watch->map, watched->key);
-		watched__look_at(&watch->watched, watched, INT64_MAX);
+		registry__look_at(watch, watched, INT64_MAX);
 	}
 }
 
 static void note_fork(struct watch *watch, const struct process_record *record)
 {
 	struct watched *child = watched_of(watch, record);
-	const struct watched *parent = watched__find(&watch->watched, record->before);
+	const struct watched *parent = registry__find(watch, record->before);
 
 	if (child->target || child->unwanted)
 		return;
 	/* BPF still sampled its parent at the fork, but that is no target any more. */
 	if (record->state == TARGET_PYTHON && (!parent || !parent->target))
-		discovery__exclude(watch, child, EXCLUDED_UNKNOWN, discovery__command(parent));
+		registry__exclude(watch, child, EXCLUDED_UNKNOWN, registry__command(parent));
 	if (parent && parent->target) {
 		registry__take_target(watch, child, target__fork(parent->target, record->pid));
 		confirm(watch, child, record);
 	} else if (parent && parent->unwanted) {
-		discovery__await(watch, child, parent, now_ns());
+		registry__await(watch, child, parent, now_ns());
 	} else if (is_other(watch, record)) {
 		take_other(watch, child);
 	} else {
@@ -205,18 +217,18 @@ static void note_exec(struct watch *watch, const struct process_record *record)
 					     &target->identity);
 		identity__inherit(&target->identity, watched->ancestor);
 		if (!has_namesake)
-			describing__read(watch, target, IDENTIFY_ALL);
+			registry__identify(watch, target, IDENTIFY_ALL);
 		confirm(watch, watched, record);
 	} else if (record->state == TARGET_PYTHON) {
 		discovery__adopt(watch, watched, record);
 	} else if (record->state >= TARGET_OTHER && watched->unwanted) {
 		/* The filter excluded it when its file was mapped; it has its command line now. */
-		watched__look_at(&watch->watched, watched, now_ns());
+		registry__look_at(watch, watched, now_ns());
 	} else if (is_other(watch, record)) {
 		take_other(watch, watched);
 	} else {
 		take_command(watched, record);
-		watched__ask(&watch->watched, watched, record, now_ns());
+		discovery__ask(watch, watched, record);
 	}
 }
 
@@ -227,7 +239,7 @@ static void await_mapped(struct watch *watch, struct watched *watched,
 {
 	if (record->argument_bytes)
 		take_command(watched, record);
-	watched__ask(&watch->watched, watched, record, now_ns());
+	discovery__ask(watch, watched, record);
 }
 
 static void note_mapping(struct watch *watch, const struct process_record *record)
@@ -253,7 +265,7 @@ static void note_mapping(struct watch *watch, const struct process_record *recor
 static bool is_written_over(struct watch *watch, const struct process_record *record)
 {
 	struct target_key key = { .kernel_pid = record->kernel_pid, .serial = record->serial };
-	struct watched *before = watched__of_pid(&watch->watched, record->pid);
+	struct watched *before = registry__of_pid(watch, record->pid);
 
 	if (!before || before->key.serial == record->serial ||
 	    !target_map__holds(watch->map, before->key))
@@ -262,14 +274,6 @@ static bool is_written_over(struct watch *watch, const struct process_record *re
 	/* A process that BPF does not have would be taken for ended. */
 	target_map__await(watch->map, key);
 	return true;
-}
-
-/* The watched process PID, if BPF has no entry for it; otherwise NULL. */
-static struct watched *find_written_over(const struct watch *watch, pid_t pid)
-{
-	struct watched *watched = watched__of_pid(&watch->watched, pid);
-
-	return watched && !target_map__has(watch->map, watched->key.kernel_pid) ? watched : NULL;
 }
 
 /* Writes WATCHED to BPF's map again; may free it. */
@@ -285,14 +289,24 @@ static void mend(struct watch *watch, struct watched *watched)
 		target_map__set_aside(watch->map, watched->key);
 	} else {
 		target_map__await(watch->map, watched->key);
-		watched__look_at(&watch->watched, watched, now_ns());
+		registry__look_at(watch, watched, now_ns());
 	}
 	registry__drop_ended(watch, watched);
 }
 
+/* Takes TARGET's last title from RECORD, the report of its end. */
+static void take_title(struct watch *watch, struct target_process *target,
+		       const struct process_record *record)
+{
+	bool cut = record->argument_bytes == ARGUMENT_BYTES_MAX;
+
+	if (identity__retitle(&target->identity, record->arguments, record->argument_bytes, cut))
+		registry__describe(watch, target);
+}
+
 static void note_end(struct watch *watch, const struct process_record *record)
 {
-	struct watched *watched = watched__find(&watch->watched, record->serial);
+	struct watched *watched = registry__find(watch, record->serial);
 
 	if (record->state == TARGET_WAITING || record->state == TARGET_LOADING ||
 	    record->state == TARGET_UNTOLD)
@@ -300,17 +314,18 @@ static void note_end(struct watch *watch, const struct process_record *record)
 				       record->waiting);
 	/* It may end under the serial that was written over its own. */
 	if (!watched)
-		watched = find_written_over(watch, record->pid);
-	if (!watched) {
+		watched = registry__of_pid(watch, record->pid);
+	if (!watched || (watched->key.serial != record->serial &&
+			 target_map__has(watch->map, watched->key.kernel_pid))) {
 		reader__forget(record->pid);
 		return;
 	}
 	watch->child_ends |= watched->pid == watch->child;
 	if (watch->full)
-		scan__want(&watch->scan, now_ns() + CROWD_NS);
+		discovery__want_scan(watch, now_ns() + CROWD_NS);
 	watch->full = false;
 	if (watched->target && watched->key.serial == record->serial)
-		describing__take_title(watch, watched->target, record);
+		take_title(watch, watched->target, record);
 	/* User space may have put it into BPF's map after its end. */
 	registry__remove(watch, watched);
 	reader__forget(record->pid);
@@ -333,7 +348,7 @@ void watch__note(void *context, const struct process_record *record)
 		return;
 	is_lost = record->event != PROCESS_ENDED && is_written_over(watch, record);
 	notes[record->event](watch, record);
-	watched = is_lost ? watched__find(&watch->watched, record->serial) : NULL;
+	watched = is_lost ? registry__find(watch, record->serial) : NULL;
 	if (watched)
 		mend(watch, watched);
 }
@@ -352,7 +367,7 @@ static bool is_foreign(const struct watch *watch, pid_t pid)
 void watch__note_file(void *context, pid_t pid, const struct mapped_file *file)
 {
 	struct watch *watch = context;
-	struct watched *watched = watched__of_pid(&watch->watched, pid);
+	struct watched *watched = registry__of_pid(watch, pid);
 	int64_t now = now_ns();
 
 	if (watched ? is_known(watched) : is_foreign(watch, pid))
@@ -360,7 +375,7 @@ void watch__note_file(void *context, pid_t pid, const struct mapped_file *file)
 	if (images__is_plain(watch->images, &file->part, now))
 		return;
 	if (watched && !watched->is_done) {
-		watched__map(&watch->watched, watched, file, now);
+		discovery__map(watch, watched, file);
 		return;
 	}
 	if (watched)
@@ -369,28 +384,19 @@ void watch__note_file(void *context, pid_t pid, const struct mapped_file *file)
 		return;
 	/* Its samples are counted until it is known what it runs. */
 	target_map__await(watch->map, watched->key);
-	watched__map(&watch->watched, watched, file, now);
+	discovery__map(watch, watched, file);
 	registry__drop_ended(watch, watched);
 }
 
 bool watch__urges_file(void *context, pid_t pid, const struct mapped_file *file)
 {
 	const struct watch *watch = context;
-	const struct watched *watched = watched__of_pid(&watch->watched, pid);
+	const struct watched *watched = registry__of_pid(watch, pid);
 
 	if (watched ? is_known(watched) && target_map__holds(watch->map, watched->key)
 		    : is_foreign(watch, pid))
 		return false;
 	return images__is_python(watch->images, &file->part);
-}
-
-static void note_crowd(struct watch *watch)
-{
-	uint64_t crowded = sampler__crowded(watch->sampler);
-
-	if (crowded != watch->crowded)
-		registry__note_crowd(watch);
-	watch->crowded = crowded;
 }
 
 static void mend_all(struct watch *watch, int64_t now)
@@ -400,7 +406,7 @@ static void mend_all(struct watch *watch, int64_t now)
 	if (now < watch->mend_ns)
 		return;
 	if (watch->mend_ns)
-		HASH_ITER (hh, watch->watched.all, watched, next)
+		HASH_ITER (hh, watch->all, watched, next)
 			if (watched->target && !target_map__samples(watch->map, watched->key))
 				mend(watch, watched);
 	watch->mend_ns = now + MEND_NS;
@@ -422,34 +428,38 @@ static void note_late_threads(struct watch *watch, int64_t now)
 
 int64_t watch__due(const struct watch *watch)
 {
-	int64_t looks_ns = watched__due(&watch->watched), scan_ns = scan__due(&watch->scan);
-	int64_t rest_ns = launch__due(watch), blocked_ns = sampler__blocked_due(watch->sampler);
+	const int64_t due[] = { discovery__due(watch), named__due(watch),
+				sampler__blocked_due(watch->sampler) };
+	int64_t first = INT64_MAX;
 
-	looks_ns = looks_ns < scan_ns ? looks_ns : scan_ns;
-	looks_ns = looks_ns < blocked_ns ? looks_ns : blocked_ns;
-	return looks_ns < rest_ns ? looks_ns : rest_ns;
+	for (size_t i = 0; i < sizeof(due) / sizeof(due[0]); i++)
+		first = due[i] < first ? due[i] : first;
+	return first;
 }
 
 void watch__look(struct watch *watch, int64_t now)
 {
-	discovery__look_at_due(watch, now);
-	note_crowd(watch);
-	scan__look(watch, now);
+	uint64_t crowded = sampler__crowded(watch->sampler);
+
+	registry__check_sampled(watch, now);
+	discovery__work(watch, now);
+	if (crowded != watch->crowded)
+		registry__note_crowd(watch);
+	watch->crowded = crowded;
 	mend_all(watch, now);
-	describing__look(watch, now);
 	note_late_threads(watch, now);
 	tell_thread_states(watch, now);
 	sampler__walk_blocked(watch->sampler, now);
-	launch__look(watch, now);
+	named__look(watch, now);
 }
 
 bool watch__is_over(const struct watch *watch)
 {
 	/* A scan may still find processes that watched ones have started. */
-	bool may_find = scan__due(&watch->scan) != INT64_MAX;
+	bool may_find = discovery__scan_due(watch) != INT64_MAX;
 
-	return watch->refused || (!may_find && launch__is_over(watch)) ||
-	       (watch->following != FOLLOW_ALL && !may_find && !watched__count(&watch->watched));
+	return watch->refused || (!may_find && named__is_over(watch)) ||
+	       (watch->following != FOLLOW_ALL && !may_find && !watch->all);
 }
 
 pid_t watch__first_pid(const struct watch *watch)
@@ -469,7 +479,7 @@ double watch__cpu_seconds(const struct watch *watch)
 
 	if (watch->some_ended)
 		return -1;
-	for (watched = watch->watched.all; watched; watched = watched->hh.next) {
+	for (watched = watch->all; watched; watched = watched->hh.next) {
 		double now_s = watched->target ? target__cpu_seconds(watched->target) : 0;
 
 		if (now_s < 0)
@@ -481,12 +491,19 @@ double watch__cpu_seconds(const struct watch *watch)
 
 size_t watch__targets(const struct watch *watch, struct target_process ***targets)
 {
-	return watched__targets(&watch->watched, targets);
+	const struct watched *watched;
+	size_t count = 0;
+
+	*targets = xcalloc(HASH_COUNT(watch->all) + 1, sizeof(**targets));
+	for (watched = watch->all; watched; watched = watched->hh.next)
+		if (watched->target)
+			(*targets)[count++] = watched->target;
+	return count;
 }
 
 unsigned int watch__rate_shift(const struct watch *watch, uint64_t serial)
 {
-	const struct watched *watched = watched__find(&watch->watched, serial);
+	const struct watched *watched = registry__find(watch, serial);
 
 	return watched && watched->target ? watched->target->rate_shift : 0;
 }
@@ -501,7 +518,7 @@ static void shift_rate(struct watch *watch, struct watched *watched, unsigned in
 
 void watch__shift_rate(struct watch *watch, uint64_t serial, unsigned int shift)
 {
-	struct watched *watched = watched__find(&watch->watched, serial);
+	struct watched *watched = registry__find(watch, serial);
 
 	if (watched)
 		shift_rate(watch, watched, shift);
@@ -511,18 +528,22 @@ void watch__limit_rate_shift(struct watch *watch, unsigned int most)
 {
 	struct watched *watched;
 
-	for (watched = watch->watched.all; watched; watched = watched->hh.next)
+	for (watched = watch->all; watched; watched = watched->hh.next)
 		if (watched->target && watched->target->rate_shift > most)
 			shift_rate(watch, watched, most);
 }
 
 void watch__end(struct watch *watch)
 {
+	struct watched *watched, *next;
+
 	reader__give_up();
 	/* The samples of a command before it was refused make no profile. */
 	if (!watch->refused || watch->found)
 		discovery__name_unknown(watch);
-	describing__end(watch);
+	HASH_ITER (hh, watch->all, watched, next)
+		if (watched->target && symbolizer__has_sampled(watch->symbolizer, watched->target))
+			registry__identify(watch, watched->target, IDENTIFY_FORKED);
 }
 
 void watch__account(const struct watch *watch, struct ledger *ledger)
@@ -553,9 +574,7 @@ enum exit_status watch__explain_empty(const struct watch *watch, const struct le
 	if (watch->command && !watch->found) {
 		log__error("%s ran no Python, or none that lived long enough to be found%s",
 			   watch->command[0],
-			   watched__count(&watch->watched)
-				   ? "; what it left running has not started Python yet"
-				   : "");
+			   watch->all ? "; what it left running has not started Python yet" : "");
 		return STATUS_NOT_PYTHON;
 	}
 	if (ledger->without_gil)
@@ -566,7 +585,7 @@ enum exit_status watch__explain_empty(const struct watch *watch, const struct le
 			     "--max-processes");
 	else if (watch->following == FOLLOW_ALL)
 		explain_none(watch);
-	else if (!watched__of_pid(&watch->watched, watch->first_pid))
+	else if (!registry__of_pid(watch, watch->first_pid))
 		log__error("process %d ended before it was sampled: it used no CPU since %s, or "
 			   "too little for the rate; raise it with -r",
 			   watch->first_pid, watch->command ? "its start" : "sampling began");
