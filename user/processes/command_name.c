@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-2-Clause
+#include <ctype.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/xalloc.h"
 #include "processes/command_name.h"
-#include "processes/runner.h"
 
 /* The kernel's limit on file names. */
 #define NAME_BYTES_MAX 255
@@ -39,6 +39,192 @@ static const char *const loader_options[] = {
 };
 
 #define COUNT_OF(table) (sizeof(table) / sizeof((table)[0]))
+
+/* The words of a /proc/PID/cmdline.  A NUL ends each; one without was cut. */
+struct words {
+	const char *next, *end;
+};
+
+/* Takes the next whole word; NULL: there is none. */
+static const char *take_word(struct words *words)
+{
+	const char *word = words->next;
+	const char *nul = memchr(word, '\0', words->end - word);
+
+	if (!nul)
+		return NULL;
+	words->next = nul + 1;
+	return word;
+}
+
+/* Where the application is among the arguments. */
+enum place {
+	IN_OPTION, /* --app APPLICATION, -A */
+	FIRST,	   /* the first argument, a command */
+	BESIDE,	   /* the first argument that is no option */
+};
+
+#define APP_LETTER 'A'
+#define APP_OPTION "--app"
+
+struct runner {
+	const char *name;
+	enum place place;
+	/* Options without an argument: letters, and words with a space before and after each. */
+	const char *letters, *words;
+	bool has_title; /* "NAME: ROLE [APPLICATION]" */
+};
+
+static const struct runner runners[] = {
+	{ "uvicorn", BESIDE, "",
+	  " reload use-colors proxy-headers server-header date-header access-log factory "
+	  "reset-contextvars ",
+	  false },
+	{ "gunicorn", BESIDE, "DR",
+	  " reload spew check-config print-config preload reuse-port daemon initgroups "
+	  "capture-output disable-redirect-access-to-syslog log-syslog enable-stdio-inheritance "
+	  "proxy-protocol suppress-ragged-eofs do-handshake-on-connect permit-obsolete-folding "
+	  "permit-unconventional-http-method permit-unconventional-http-version "
+	  "casefold-http-method strip-header-spaces ",
+	  true },
+	{ "hypercorn", BESIDE, "", " debug reload ", false },
+	{ "daphne", BESIDE, "", " proxy-headers ", false },
+	{ "celery", IN_OPTION, "", "", false },
+	{ "flask", IN_OPTION, "", "", false },
+	{ "manage.py", FIRST, "", "", false },
+	{ "django", FIRST, "", "", false },
+	{ "django-admin", FIRST, "", "", false },
+	{ "airflow", FIRST, "", "", false },
+};
+
+static const struct runner *find_runner(const char *name, size_t length)
+{
+	for (size_t i = 0; i < COUNT_OF(runners); i++)
+		if (strlen(runners[i].name) == length && memcmp(runners[i].name, name, length) == 0)
+			return &runners[i];
+	return NULL;
+}
+
+static bool has_word(const char *words, const char *option)
+{
+	size_t length = strlen(option);
+
+	for (const char *at = words; length && (at = strstr(at, option)); at++)
+		if (at > words && at[-1] == ' ' && at[length] == ' ')
+			return true;
+	return false;
+}
+
+/* Whether the word after OPTION is its argument. */
+static bool takes_next(const struct runner *runner, const char *option)
+{
+	if (option[1] == '-')
+		return !strchr(option, '=') && strncmp(option, "--no-", strlen("--no-")) != 0 &&
+		       !has_word(runner->words, option + 2);
+	option += 1 + strspn(option + 1, runner->letters);
+	/* Otherwise the argument is in the same word. */
+	return *option && !option[1];
+}
+
+static const char *find_beside(const struct runner *runner, struct words words)
+{
+	const char *argument;
+
+	while ((argument = take_word(&words))) {
+		if (argument[0] != '-' || !argument[1])
+			return argument;
+		if (strcmp(argument, "--") == 0)
+			return take_word(&words);
+		if (takes_next(runner, argument))
+			take_word(&words);
+	}
+	return NULL;
+}
+
+static const char *find_in_option(struct words words)
+{
+	size_t length = strlen(APP_OPTION);
+	const char *argument;
+
+	while ((argument = take_word(&words)) && strcmp(argument, "--") != 0) {
+		if (strcmp(argument, APP_OPTION) == 0)
+			return take_word(&words);
+		if (strncmp(argument, APP_OPTION "=", length + 1) == 0)
+			return argument + length + 1;
+		if (argument[0] == '-' && argument[1] == APP_LETTER)
+			return argument[2] ? argument + 2 : take_word(&words);
+	}
+	return NULL;
+}
+
+/* Of "package.module:attribute", a path to it, or a command. */
+static bool is_part(char byte)
+{
+	return isalnum((unsigned char)byte) || byte & 0x80 || strchr("_.:-/", byte);
+}
+
+/* RUNNER's name with the application at TEXT, of LENGTH bytes at most.  The folders of a path are
+ * left out, and so are the arguments of a call, which may be secret.  NULL if it is none. */
+static char *join_application(const struct runner *runner, const char *text, size_t length)
+{
+	const char *slash;
+	size_t end = 0;
+
+	while (end < length && text[end] && is_part(text[end]))
+		end++;
+	if (end < length && text[end] && text[end] != '(')
+		return NULL;
+	slash = memrchr(text, '/', end);
+	if (slash) {
+		end -= slash + 1 - text;
+		text = slash + 1;
+	}
+	if (!end || *text == '-')
+		return NULL;
+	return xasprintf("%s %.*s", runner->name, (int)end, text);
+}
+
+/* The program NAME with the application that ARGUMENTS tell; NULL: it runs no applications, or it
+ * is not clear which. */
+static char *name_of_runner(const char *name, struct words arguments)
+{
+	const struct runner *runner = find_runner(name, strlen(name));
+	const char *found = NULL;
+
+	if (!runner)
+		return NULL;
+	if (runner->place == FIRST)
+		found = take_word(&arguments);
+	else if (runner->place == BESIDE)
+		found = find_beside(runner, arguments);
+	else
+		found = find_in_option(arguments);
+	return found ? join_application(runner, found, strlen(found)) : NULL;
+}
+
+size_t command_name__runner_length(const char *name)
+{
+	size_t length = strcspn(name, " ");
+
+	return name[length] && find_runner(name, length) ? length : 0;
+}
+
+/* The same, from a title that the program set. */
+static char *name_of_title(const char *title)
+{
+	size_t length = strcspn(title, ":");
+	const struct runner *runner = find_runner(title, length);
+	const char *begin, *end;
+
+	if (!runner || !runner->has_title)
+		return NULL;
+	begin = strchr(title, '[');
+	end = begin ? strchr(begin, ']') : NULL;
+	/* A runner that does not know the application has its own name there. */
+	if (!end || find_runner(begin + 1, end - begin - 1) == runner)
+		return NULL;
+	return join_application(runner, begin + 1, end - begin - 1);
+}
 
 /* What the interpreter runs. */
 enum what { INTERACTIVE, SCRIPT, MODULE, TEXT };
@@ -130,17 +316,17 @@ static const char *take_loaded(struct words *words)
 {
 	const char *word;
 
-	while ((word = words__take(words))) {
+	while ((word = take_word(words))) {
 		bool has_argument = false;
 
 		if (strncmp(word, "--", 2) != 0)
 			return word;
 		if (!word[2])
-			return words__take(words);
+			return take_word(words);
 		for (size_t i = 0; i < COUNT_OF(loader_options); i++)
 			has_argument |= strcmp(word, loader_options[i]) == 0;
 		if (has_argument)
-			words__take(words);
+			take_word(words);
 	}
 	return NULL;
 }
@@ -153,7 +339,7 @@ static enum what parse_short_options(const char *options, struct words *words, c
 
 	if (!option)
 		return INTERACTIVE;
-	argument = option[1] ? option + 1 : words__take(words);
+	argument = option[1] ? option + 1 : take_word(words);
 	if (*option != 'c' && *option != 'm')
 		return INTERACTIVE;
 	*name = argument;
@@ -168,15 +354,15 @@ static enum what parse_arguments(struct words *words, const char **name)
 	const char *word;
 
 	*name = NULL;
-	while (what == INTERACTIVE && (word = words__take(words))) {
+	while (what == INTERACTIVE && (word = take_word(words))) {
 		if (word[0] != '-' || !word[1]) {
 			*name = word;
 			return SCRIPT;
 		} else if (strcmp(word, "--") == 0) {
-			*name = words__take(words);
+			*name = take_word(words);
 			return SCRIPT;
 		} else if (strcmp(word, LONG_OPTION_WITH_ARGUMENT) == 0) {
-			words__take(words);
+			take_word(words);
 		} else if (word[1] != '-') {
 			what = parse_short_options(word + 1, words, name);
 		}
@@ -233,7 +419,7 @@ static char *with_application(char *name, const struct words *words)
 	char *both = NULL;
 
 	if (name)
-		both = runner__name(name, strlen(name), *words);
+		both = name_of_runner(name, *words);
 	return with_both(name, both);
 }
 
@@ -266,7 +452,7 @@ static char *name_of_program(const char *word)
 		return copy_base(word, strlen(word));
 	word += strspn(word, "[( ");
 	name = copy_base(word, strcspn(word, " :[]()"));
-	return with_both(name, runner__name_of_title(word));
+	return with_both(name, name_of_title(word));
 }
 
 /* Whether only NULs are left: the program has written over its command line. */
@@ -292,7 +478,7 @@ static struct command parse(const char *bytes, size_t length, const char *execut
 	const char *loaded = NULL;
 	bool named;
 
-	command.program = words__take(&command.words);
+	command.program = take_word(&command.words);
 	if (command.program && is_loader(command.program))
 		loaded = take_loaded(&command.words);
 	/* The executable is the dynamic linker then. */

@@ -12,7 +12,16 @@
  *	gunicorn: worker [app], a title          gunicorn, its first word
  *	/usr/bin/uwsgi --http :80                uwsgi
  *
- * Options are parsed as CPython 2.7 to 3.15 parse them.
+ * A program that runs an application has it in its name:
+ *
+ *	uvicorn --port 80 shop:app               uvicorn shop:app
+ *	gunicorn -w4 'shop:create(1)'            gunicorn shop:create
+ *	celery -A shop worker                    celery shop
+ *	manage.py runserver                      manage.py runserver
+ *	gunicorn: worker [shop:app], a title     gunicorn shop:app
+ *
+ * CPython's options are parsed as CPython 2.7 to 3.15 parse them.  An unknown option of a program
+ * is assumed to take an argument: an application may be missed, but nothing else is taken for one.
  */
 #ifndef PYBPFPROF_COMMAND_NAME_H
 #define PYBPFPROF_COMMAND_NAME_H
@@ -23,6 +32,9 @@
  * is LENGTH bytes of a /proc/PID/cmdline: each word ends with a NUL, and one without was cut.
  * EXECUTABLE is the base name of the executable, or NULL. */
 char *command_name__of(const char *words, size_t length, const char *executable);
+
+/* The length of the program in a short name that has an application; 0: it has none. */
+size_t command_name__runner_length(const char *name);
 
 enum command_kind {
 	COMMAND_OTHER, /* no sign of Python */

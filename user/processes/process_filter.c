@@ -5,8 +5,8 @@
 
 #include "base/xalloc.h"
 #include "processes/cgroup.h"
+#include "processes/command_name.h"
 #include "processes/process_filter.h"
-#include "processes/runner.h"
 #include "system/passwd.h"
 
 #define PREFIX_LENGTH_MIN 4
@@ -39,7 +39,7 @@ static char *parse_comm(struct process_rule *rule, const char *text)
 /* "uvicorn shop:app" also matches by the program's name alone. */
 static bool meets_short_name(const struct process_rule *rule, const char *name)
 {
-	size_t length = runner__length(name);
+	size_t length = command_name__runner_length(name);
 	char *runner = length ? xstrndup(name, length) : NULL;
 	bool meets = fnmatch(rule->text, name, 0) == 0 ||
 		     (runner && fnmatch(rule->text, runner, 0) == 0);
