@@ -13,7 +13,7 @@
 #include "push/sender.h"
 #include "push/spool.h"
 #include "system/keeper.h"
-#include "system/mends.h"
+#include "system/limits.h"
 
 struct push {
 	const struct push_destinations *destinations;
@@ -118,7 +118,7 @@ static bool is_used(const struct push *push, const struct push_backend *backend)
 static char *explain_start(int error)
 {
 	return error ? xasprintf("cannot start the push process (%s): %s", strerror(-error),
-				 mends__start(error))
+				 limits__mend_start(error))
 		     : NULL;
 }
 

@@ -22,8 +22,7 @@
 #include "profile/ledger.h"
 #include "recording/privileges.h"
 #include "system/capabilities.h"
-#include "system/mends.h"
-#include "system/open_files.h"
+#include "system/limits.h"
 #include "unwind/kernel_symbols.h"
 
 #define NOT_STARTED   "record does not start"
@@ -56,9 +55,9 @@ static enum verdict judge(struct check *check, struct obstacle obstacle, const c
 /* WHAT failed with ERROR, -errno.  MEND is the fix, unless resources were short. */
 static enum verdict fail(struct check *check, int error, const char *what, const char *mend)
 {
-	bool says_all = error == -EAGAIN || error == -ENOMEM || open_files__ran_out(error);
+	bool says_all = error == -EAGAIN || error == -ENOMEM || limits__lack_files(error);
 
-	check->mend = xstrdup(says_all || !mend ? mends__start(error) : mend);
+	check->mend = xstrdup(says_all || !mend ? limits__mend_start(error) : mend);
 	return check__say(check, MISSING, "%s: %s", what, strerror(-error));
 }
 
@@ -369,7 +368,7 @@ static enum verdict try_processes(struct check *check)
 						      "does not find pods"
 						    : "record -- COMMAND does not start; record "
 						      "-p and -a do");
-		check->mend = xstrdup(mends__start(trial->company));
+		check->mend = xstrdup(limits__mend_start(trial->company));
 		return check__say(check, MISSING, "no room for %u more beside its own thread: %s",
 				  check->company, strerror(-trial->company));
 	}

@@ -37,7 +37,7 @@
 #include "sampling/mappings.h"
 #include "sampling/sampler.h"
 #include "sampling/targets.h"
-#include "system/open_files.h"
+#include "system/limits.h"
 #include "unwind/chunks.h"
 
 /* A sample takes some ten milliseconds of the child's CPU time, which may come late. */
@@ -317,7 +317,7 @@ const struct trial *trial__run(unsigned int company)
 				 .loading = -ENOMEM,
 				 .native = -ENOMEM,
 				 .mappings = -ENOMEM };
-	trial->files = open_files__allow(1);
+	trial->files = limits__raise_files(1);
 	if (!try_apart(trial)) {
 		*trial = (struct trial){ .files = trial->files };
 		try_all(trial);

@@ -11,7 +11,7 @@
 #include "kubernetes/pods.h"
 #include "services/relabel.h"
 #include "system/keeper.h"
-#include "system/mends.h"
+#include "system/limits.h"
 
 /* Bounds all records.  Pages of it that they do not need take no memory. */
 #define BOARD_BYTES (16U << 20)
@@ -91,7 +91,7 @@ char *pods__open(const struct api_server *server, const char *node, struct pods 
 	}
 	error = -errno;
 	wrong = xasprintf("cannot start the process that watches pods (%s): %s", strerror(-error),
-			  mends__start(error));
+			  limits__mend_start(error));
 	pods__close(pods);
 	return wrong;
 }

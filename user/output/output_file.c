@@ -14,7 +14,7 @@
 #include "base/log.h"
 #include "base/xalloc.h"
 #include "output/output_file.h"
-#include "system/sudo_user.h"
+#include "system/passwd.h"
 
 /* The kernel's own limit. */
 #define LINKS_MAX 40
@@ -44,7 +44,8 @@ static bool is_trusted(uid_t owner)
 {
 	struct sudo_user user;
 
-	return owner == 0 || owner == getuid() || (sudo_user__find(&user) && owner == user.uid);
+	return owner == 0 || owner == getuid() ||
+	       (passwd__find_sudo_user(&user) && owner == user.uid);
 }
 
 /* Whether PATH is in /proc, where the kernel makes links for open files, such as
@@ -323,7 +324,8 @@ static void give_to_user(int fd, struct handover *handover)
 	*handover = (struct handover){ .mode = 0666 & ~mask };
 	if (fchmod(fd, handover->mode))
 		handover->opening = -errno;
-	if (sudo_user__find(&handover->user) && fchown(fd, handover->user.uid, handover->user.gid))
+	if (passwd__find_sudo_user(&handover->user) &&
+	    fchown(fd, handover->user.uid, handover->user.gid))
 		handover->giving = -errno;
 }
 

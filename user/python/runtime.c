@@ -21,7 +21,7 @@
 #include "reading/reader.h"
 #include "reading/process.h"
 #include "reading/target_memory.h"
-#include "system/open_files.h"
+#include "system/limits.h"
 
 /* Limits of a search, so that no process can keep the profiler busy. */
 #define FILES_MAX      4096
@@ -286,7 +286,7 @@ static void examine_new(struct search *search)
 	if (fd >= 0)
 		examine_next(search, elf_cache__open(fd, &search->budget));
 	else
-		go_on(search, open_files__ran_out(fd) ? fd : 0);
+		go_on(search, limits__lack_files(fd) ? fd : 0);
 }
 
 /* Sorts by file.  Executable mappings come first: their file offsets locate the file best. */

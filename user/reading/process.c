@@ -13,7 +13,7 @@
 #include "reading/process.h"
 #include "reading/reader.h"
 #include "reading/target_files.h"
-#include "system/open_files.h"
+#include "system/limits.h"
 
 /* PF_KTHREAD and PF_FORKNOEXEC of the kernel's include/linux/sched.h, as in /proc/PID/stat. */
 #define KERNEL_THREAD_FLAG 0x00200000
@@ -40,7 +40,7 @@ static void write_path(pid_t pid, const char *name, char path[PATH_BYTES])
 /* Whether ERROR is a temporary lack, which tells nothing about the process. */
 static bool is_want(int error)
 {
-	return open_files__ran_out(error) || error == -ENOMEM;
+	return limits__lack_files(error) || error == -ENOMEM;
 }
 
 /* What ERROR, from a file of a process, says. */

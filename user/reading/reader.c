@@ -49,7 +49,7 @@
 #include "base/small_file.h"
 #include "base/xalloc.h"
 #include "reading/reader.h"
-#include "system/mends.h"
+#include "system/limits.h"
 
 #define NS_PER_S 1000000000LL
 #define SLICE_NS (NS_PER_S / 50)
@@ -302,7 +302,7 @@ static bool start(void)
 
 	if (error && !warned)
 		log__warning("cannot read processes until a thread can be started for it (%s): %s",
-			     strerror(-error), mends__start(error));
+			     strerror(-error), limits__mend_start(error));
 	warned |= error != 0;
 	return !error;
 }

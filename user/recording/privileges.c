@@ -23,9 +23,8 @@
 #include "sampling/sampler.h"
 #include "system/capabilities.h"
 #include "system/cpus.h"
-#include "system/mends.h"
-#include "system/open_files.h"
-#include "system/sudo_user.h"
+#include "system/limits.h"
+#include "system/passwd.h"
 #include "system/system_calls.h"
 
 #define RATE_LIMIT_PATH "/proc/sys/kernel/perf_event_max_sample_rate"
@@ -195,7 +194,7 @@ static struct obstacle find_thread(void)
 		return nothing;
 	return obstacle(
 		xasprintf("cannot start the thread that reads processes (%s)", strerror(-error)),
-		mends__start(error));
+		limits__mend_start(error));
 }
 
 /* Whether one of PIDS exists and belongs to another user.  A process that /proc hides (hidepid)
@@ -213,7 +212,7 @@ static bool are_other_users(const pid_t *pids, size_t count)
 					: status.st_uid != geteuid())
 			return true;
 	}
-	return !count && sudo_user__find(&user);
+	return !count && passwd__find_sudo_user(&user);
 }
 
 /* Appends WORD to LIST, after BEFORE unless it is the first.  Frees LIST; the caller frees the
@@ -359,7 +358,7 @@ struct obstacle privileges__signals(int error)
 {
 	return obstacle(
 		xasprintf("cannot read signals such as Ctrl-C (signalfd: %s)", strerror(-error)),
-		open_files__ran_out(error)
+		limits__lack_files(error)
 			? "raise ulimit -n"
 			: "allow the system call signalfd4 in the container's seccomp "
 			  "profile");

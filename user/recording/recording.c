@@ -22,7 +22,7 @@
 #include "recording/signals.h"
 #include "recording/wall_clock.h"
 #include "sampling/sampler.h"
-#include "system/open_files.h"
+#include "system/limits.h"
 #include "watch/watch.h"
 
 #define NS_PER_S  1000000000LL
@@ -169,7 +169,7 @@ enum exit_status recording__open(const struct recording_plan *plan,
 	if (!status && recording->scope.kernel)
 		read_kernel_symbols(recording);
 	if (!status)
-		status = open_files__allow(plan->pid_count);
+		status = limits__raise_files(plan->pid_count);
 	if (!status)
 		status = watch__open(recording->watch, plan->pids, plan->pid_count);
 	if (!status)

@@ -18,7 +18,7 @@
 #include "sampling/descendants.h"
 #include "sampling/target_open.h"
 #include "system/capabilities.h"
-#include "system/mends.h"
+#include "system/limits.h"
 #include "system/passwd.h"
 
 /* How long a named process without a Python is given to load one.  CHANGE_NS is enough for an exec
@@ -147,7 +147,7 @@ enum exit_status target__explain(pid_t pid, const struct runtime *runtime, int e
 		return STATUS_NOT_ALLOWED;
 	case -ENOMEM:
 		log__error("process %d cannot be read, because memory or threads ran out: %s", pid,
-			   mends__start(error));
+			   limits__mend_start(error));
 		return STATUS_FAILED;
 	default:
 		explain_unreadable(pid, error);

@@ -11,7 +11,7 @@
 #include "base/xalloc.h"
 #include "profile/plain_text.h"
 #include "sampling/targets.h"
-#include "system/open_files.h"
+#include "system/limits.h"
 
 /* How often the names of a forked process are read again before its end.  A worker sets its own
  * name once it has loaded what it serves, well after its first sample.  One reading could come too
@@ -100,7 +100,7 @@ int target__look(pid_t pid, uint64_t *signature, struct target_process **result)
 		error = -ESRCH;
 	/* The next look may succeed with the same mappings. */
 	if (error == -EAGAIN || error == -EINPROGRESS || error == -ENOMEM ||
-	    open_files__ran_out(error))
+	    limits__lack_files(error))
 		*signature = before;
 	if (error && error != -ENOTSUP)
 		return error;

@@ -15,7 +15,7 @@
 #include "base/small_file.h"
 #include "system/capabilities.h"
 #include "system/keeper.h"
-#include "system/mends.h"
+#include "system/limits.h"
 #include "system/system_calls.h"
 
 #define NS_PER_MS 1000000LL
@@ -57,7 +57,7 @@ static void say(const struct kept *kept, int error, int status, int pause_ms)
 {
 	if (error)
 		log__error("cannot start %s (%s): %s; retrying in %g s", kept->name,
-			   strerror(-error), mends__start(error), pause_ms / 1e3);
+			   strerror(-error), limits__mend_start(error), pause_ms / 1e3);
 	else if (WIFSIGNALED(status))
 		log__error("%s was killed by signal %d (%s)%s; restarting it in %g s", kept->name,
 			   WTERMSIG(status), strsignal(WTERMSIG(status)), kept->lost,

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/xalloc.h"
 #include "system/passwd.h"
@@ -82,4 +83,18 @@ bool passwd__uid(const char *name, uid_t *uid)
 	if (user)
 		*uid = user->pw_uid;
 	return user;
+}
+
+static bool read_id(const char *variable, id_t *id)
+{
+	const char *text = getenv(variable);
+
+	return text && passwd__parse_id(text, id);
+}
+
+bool passwd__find_sudo_user(struct sudo_user *user)
+{
+	user->name = getenv("SUDO_USER");
+	return getuid() == 0 && read_id("SUDO_UID", &user->uid) &&
+	       read_id("SUDO_GID", &user->gid) && user->uid;
 }

@@ -9,7 +9,7 @@
 #include "elf/elf_cache.h"
 #include "reading/reader.h"
 #include "reading/process.h"
-#include "system/open_files.h"
+#include "system/limits.h"
 #include "watch/discovery.h"
 
 #define NS_PER_S  1000000000LL
@@ -140,10 +140,10 @@ void discovery__adopt(struct watch *watch, struct watched *watched,
 /* Whether ERROR is a lack of open files, which hides processes.  Warns of the first one. */
 static bool lacks_files(struct watch *watch, int error)
 {
-	if (!open_files__ran_out(error))
+	if (!limits__lack_files(error))
 		return false;
 	if (!watch->warned_of_files)
-		open_files__warn(error);
+		limits__warn_of_files(error);
 	watch->warned_of_files = true;
 	return true;
 }
@@ -258,7 +258,7 @@ static int look(struct watched *watched, struct target_process **target)
 	int64_t took_ns = -clock_ns(CLOCK_PROCESS_CPUTIME_ID);
 	int error = target__look(watched->pid, &watched->signature, target);
 
-	if (open_files__ran_out(error) && elf_cache__close_kept())
+	if (limits__lack_files(error) && elf_cache__close_kept())
 		error = target__look(watched->pid, &watched->signature, target);
 	took_ns += clock_ns(CLOCK_PROCESS_CPUTIME_ID);
 	if (took_ns > SLOW_NS) {

@@ -22,9 +22,8 @@
 #include "reading/process.h"
 #include "sampling/target_open.h"
 #include "system/capabilities.h"
-#include "system/mends.h"
-#include "system/open_files.h"
-#include "system/sudo_user.h"
+#include "system/limits.h"
+#include "system/passwd.h"
 #include "watch/discovery.h"
 #include "watch/named.h"
 
@@ -172,7 +171,7 @@ static int become_sudo_user(void)
 {
 	struct sudo_user user;
 
-	if (!sudo_user__find(&user))
+	if (!passwd__find_sudo_user(&user))
 		return 0;
 	if (user.name ? initgroups(user.name, user.gid) : setgroups(0, NULL))
 		return -errno;
@@ -196,7 +195,7 @@ static void run(char **command, int fd)
 	sigprocmask(SIG_SETMASK, &none, NULL);
 	signal(SIGPIPE, SIG_DFL);
 	signal(SIGXFSZ, SIG_DFL);
-	open_files__restore();
+	limits__restore_files();
 	capabilities__disown();
 	error = become_sudo_user();
 	if (!error) {
@@ -264,7 +263,7 @@ static const char *choose_mend(int error, bool prepared)
 {
 	/* -EAGAIN is a limit of the user that the process has become. */
 	if (!prepared || error == -EAGAIN)
-		return mends__start(error);
+		return limits__mend_start(error);
 	return "give a program's path, or a name in PATH, after --";
 }
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The limit on open files: each process and each CPU takes some. */
-#ifndef PYBPFPROF_OPEN_FILES_H
-#define PYBPFPROF_OPEN_FILES_H
+/* Limits of this process: on open files, which each target and each CPU take, and on what
+ * it may start. */
+#ifndef PYBPFPROF_LIMITS_H
+#define PYBPFPROF_LIMITS_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -10,15 +11,18 @@
 
 /* Raises the limit as far as possible.  STATUS_WRITTEN if it is enough for PROCESSES on this
  * machine; otherwise it logs the error. */
-enum exit_status open_files__allow(size_t processes);
+enum exit_status limits__raise_files(size_t processes);
 
 /* Whether ERROR, -errno, says that no more files can be open now. */
-bool open_files__ran_out(int error);
+bool limits__lack_files(int error);
 
 /* Warns about ERROR, and says how to fix it. */
-void open_files__warn(int error);
+void limits__warn_of_files(int error);
 
 /* In a child: restores the original limit, on which programs that use select(2) rely. */
-void open_files__restore(void);
+void limits__restore_files(void);
+
+/* How to fix it that a process or thread cannot be started because of ERROR, -errno. */
+const char *limits__mend_start(int error);
 
 #endif
