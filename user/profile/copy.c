@@ -34,7 +34,9 @@ static uint32_t function_of(struct profile_copy *copy, uint32_t index)
 		function.apart = 0;
 		function.name = string_of(copy, function.name);
 		function.filename = string_of(copy, function.filename);
-		function.short_filename = string_of(copy, function.short_filename);
+		function.short_filename = copy->without_short_filenames
+						  ? 0
+						  : string_of(copy, function.short_filename);
 		*known = profile__function(copy->to, &function) + 1;
 	}
 	return *known - 1;

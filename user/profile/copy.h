@@ -10,6 +10,7 @@ struct profile_copy {
 	struct profile *to;
 	/* By index in FROM: index in TO + 1; 0: not copied yet. */
 	uint32_t *functions, *locations, *stacks;
+	bool without_short_filenames; /* for formats that show full paths only */
 };
 
 /* FROM and TO must outlive COPY, and FROM must not grow meanwhile.  Free with

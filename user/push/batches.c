@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "base/xalloc.h"
 #include "output/output.h"
+#include "profile/copy.h"
 #include "profile/plain_text.h"
 #include "push/batches.h"
 #include "services/service.h"
@@ -40,22 +41,16 @@ struct row {
 	struct amount amount;
 };
 
-/* The index of a window's location in a batch. */
-struct copy {
-	uint32_t batch, location;
-};
-
 struct batches {
 	const struct labelled_window *window;
 	struct batch_limits limits;
 	struct series *series; /* by labels */
 	struct row *rows;      /* sorted by series, event, stack */
 	size_t row_count, next;
-	struct copy *copies;
-	uint32_t number;		  /* of the current batch */
 	const struct series *last_series; /* of the last row, and its number of parts so far */
 	uint32_t parts;
 	struct batch batch;
+	struct profile_copy copy; /* into the batch's profile */
 	size_t bytes;
 };
 
@@ -184,24 +179,6 @@ static int compare_rows(const void *left, const void *right)
 	return (a->stack > b->stack) - (a->stack < b->stack);
 }
 
-/* Merges rows that differ only in their amounts. */
-static void merge_rows(struct batches *batches)
-{
-	struct row *rows = batches->rows;
-	size_t kept = 0;
-
-	for (size_t i = 0; i < batches->row_count; i++) {
-		struct row *last = kept ? &rows[kept - 1] : NULL;
-
-		if (!last || compare_rows(last, &rows[i]) != 0) {
-			rows[kept++] = rows[i];
-			continue;
-		}
-		amount__add(&last->amount, rows[i].amount);
-	}
-	batches->row_count = kept;
-}
-
 static void make_rows(struct batches *batches)
 {
 	const struct profile *profile = batches->window->profile;
@@ -220,7 +197,6 @@ static void make_rows(struct batches *batches)
 	}
 	free(of_threads);
 	qsort(batches->rows, batches->row_count, sizeof(*batches->rows), compare_rows);
-	merge_rows(batches);
 }
 
 struct batches *batches__new(const struct labelled_window *window,
@@ -231,12 +207,12 @@ struct batches *batches__new(const struct labelled_window *window,
 	batches->window = window;
 	batches->limits = *limits;
 	make_rows(batches);
-	batches->copies = xcalloc(window->profile->location_count, sizeof(*batches->copies));
 	return batches;
 }
 
 static void clear_batch(struct batches *batches)
 {
+	profile_copy__free(&batches->copy);
 	profile__free(batches->batch.profile);
 	free(batches->batch.series);
 	batches->batch = (struct batch){ 0 };
@@ -257,7 +233,6 @@ void batches__free(struct batches *batches)
 		free(series);
 	}
 	free(batches->rows);
-	free(batches->copies);
 	free(batches);
 }
 
@@ -274,7 +249,8 @@ static void begin_batch(struct batches *batches)
 	profile->start_unix_ns = window->start_unix_ns;
 	batches->batch.profile = profile;
 	batches->batch.series = xcalloc(batches->limits.series, sizeof(struct batch_series));
-	batches->number++;
+	profile_copy__init(&batches->copy, window->profile, profile);
+	batches->copy.without_short_filenames = true;
 }
 
 static void begin_series(struct batches *batches, const struct series *begun)
@@ -294,78 +270,42 @@ static void begin_series(struct batches *batches, const struct series *begun)
 			0);
 }
 
-static string_id copy_string(struct batches *batches, string_id string)
+/* The stack INDEX of the window in the batch; adds the size of what is new to it. */
+static uint32_t copy_stack(struct batches *batches, uint32_t index)
 {
-	struct profile *profile = batches->batch.profile;
-	const char *text = batches->window->profile->strings[string];
-	size_t before = profile->string_count;
-	string_id copy = profile__string(profile, text);
+	const struct profile *profile = batches->batch.profile;
+	size_t string = profile->string_count, locations = profile->location_count;
+	uint32_t stack = profile_copy__stack(&batches->copy, index);
 
-	if (profile->string_count > before)
-		batches->bytes += strlen(text) + STRING_BYTES;
-	return copy;
-}
-
-static uint32_t copy_function(struct batches *batches, uint32_t index)
-{
-	struct profile_function function = batches->window->profile->functions[index];
-
-	function.name = copy_string(batches, function.name);
-	function.filename = copy_string(batches, function.filename);
-	function.apart = function.short_filename = 0;
-	return profile__function(batches->batch.profile, &function);
-}
-
-static uint32_t copy_mapping(struct batches *batches, uint32_t index)
-{
-	struct profile_mapping mapping = batches->window->profile->mappings[index];
-
-	if (!index)
-		return 0;
-	mapping.file = copy_string(batches, mapping.file);
-	mapping.build_id = copy_string(batches, mapping.build_id);
-	return profile__mapping(batches->batch.profile, &mapping);
-}
-
-static uint32_t copy_location(struct batches *batches, uint32_t index)
-{
-	struct profile_location location = batches->window->profile->locations[index];
-	struct copy *copy = &batches->copies[index];
-
-	if (copy->batch != batches->number) {
-		location.function = copy_function(batches, location.function);
-		location.mapping = copy_mapping(batches, location.mapping);
-		copy->batch = batches->number;
-		copy->location = profile__location(batches->batch.profile, &location);
-		batches->bytes += LOCATION_BYTES + FUNCTION_BYTES;
-	}
-	return copy->location;
+	batches->bytes += (profile->location_count - locations) * (LOCATION_BYTES + FUNCTION_BYTES);
+	for (; string < profile->string_count; string++)
+		batches->bytes += strlen(profile->strings[string]) + STRING_BYTES;
+	return stack;
 }
 
 static void take_row(struct batches *batches, const struct row *row)
 {
-	const struct profile_stack *stack = &batches->window->profile->stacks[row->stack];
 	struct batch *batch = &batches->batch;
-	uint32_t *locations;
+	struct profile *profile = batch->profile;
+	size_t samples = profile->sample_count;
 
 	if (!batch->series_count || row->series != batches->last_series)
 		begin_series(batches, row->series);
-	locations = xcalloc(stack->depth, sizeof(*locations));
-	for (uint32_t i = 0; i < stack->depth; i++)
-		locations[i] = copy_location(batches, stack->locations[i]);
-	profile__add(batch->profile, batch->series_count - 1,
-		     profile__stack(batch->profile, locations, stack->depth), row->event,
+	profile__add(profile, batch->series_count - 1, copy_stack(batches, row->stack), row->event,
 		     row->amount);
-	free(locations);
 	batch->samples += row->amount.count;
-	batches->bytes += SAMPLE_BYTES + (size_t)FRAME_BYTES * stack->depth;
+	if (profile->sample_count > samples)
+		batches->bytes +=
+			SAMPLE_BYTES +
+			(size_t)FRAME_BYTES * batches->window->profile->stacks[row->stack].depth;
 }
 
 static bool has_room(const struct batches *batches, const struct row *row)
 {
 	const struct batch *batch = &batches->batch;
 
-	if (!batch->series_count)
+	/* Rows that differ only in their amounts are one sample. */
+	if (!batch->series_count || compare_rows(row - 1, row) == 0)
 		return true;
 	if (row->series != batches->last_series && batch->series_count == batches->limits.series)
 		return false;
