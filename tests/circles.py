@@ -11,9 +11,14 @@ import subprocess
 import sys
 
 
+SOURCES = pathlib.Path(__file__).resolve().parent.parent / "user"
+
+
 def symbols_of(folder):
     """{module: (defined symbols, used symbols)} of the objects below FOLDER."""
-    objects = sorted(folder.rglob("*.o"))
+    # Those of sources that are gone may remain.
+    objects = [path for path in sorted(folder.rglob("*.o"))
+               if path.name.endswith(".pb-c.o") or (SOURCES / path.relative_to(folder).with_suffix(".c")).exists()]
     listed = subprocess.run(["nm", "-A", "-g", *objects], check=True, stdout=subprocess.PIPE,
                             universal_newlines=True).stdout
     modules = {}

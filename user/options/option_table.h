@@ -49,6 +49,13 @@ void settings__add(struct settings *settings, const struct option *option, enum 
 char *settings__try(struct settings *settings, const struct option *option, enum origin origin,
 		    const char *value, const char *place);
 
+/* The first setting of OPTION, or NULL; also NULL if OPTION is NULL. */
+const struct setting *settings__find(const struct settings *settings, const struct option *option);
+
+/* Removes the settings of OPTION, and all of them. */
+void settings__drop(struct settings *settings, const struct option *option);
+void settings__free(struct settings *settings);
+
 /* Adds the settings of OPTIONS' command line.  Returns NULL, or what is wrong, allocated. */
 char *command_line__read(struct options *options);
 

@@ -14,69 +14,6 @@
 #define NO  "false"
 #define OFF "off"
 
-static void free_setting(struct setting *setting)
-{
-	free(setting->value);
-	free(setting->place);
-}
-
-static void free_settings(struct settings *settings)
-{
-	for (size_t i = 0; i < settings->count; i++)
-		free_setting(&settings->list[i]);
-	free(settings->list);
-	*settings = (struct settings){ 0 };
-}
-
-/* The first setting of OPTION, or NULL; also NULL if OPTION is NULL. */
-static const struct setting *find(const struct settings *settings, const struct option *option)
-{
-	for (size_t i = 0; i < settings->count; i++)
-		if (settings->list[i].option == option)
-			return &settings->list[i];
-	return NULL;
-}
-
-static void drop(struct settings *settings, const struct option *option)
-{
-	size_t kept = 0;
-
-	for (size_t i = 0; i < settings->count; i++) {
-		struct setting *setting = &settings->list[i];
-
-		if (setting->option != option) {
-			settings->list[kept++] = *setting;
-			continue;
-		}
-		free_setting(setting);
-	}
-	settings->count = kept;
-}
-
-void settings__add(struct settings *settings, const struct option *option, enum origin origin,
-		   const char *value, const char *place)
-{
-	const struct setting *before = find(settings, option);
-
-	if (before && before->origin > origin)
-		return;
-	if (before && (before->origin < origin || !(option->flags & (OPTION_LIST | OPTION_RULES))))
-		drop(settings, option);
-	settings->list = xgrow(settings->list, &settings->capacity, settings->count + 1,
-			       sizeof(*settings->list));
-	settings->list[settings->count++] =
-		(struct setting){ option, origin, xstrdup(value), xstrdup(place) };
-}
-
-char *settings__try(struct settings *settings, const struct option *option, enum origin origin,
-		    const char *value, const char *place)
-{
-	if (!option->argument && strcmp(value, "true") != 0 && strcmp(value, "false") != 0)
-		return xasprintf("%s '%s' is not true or false", option->name, value);
-	settings__add(settings, option, origin, value, place);
-	return NULL;
-}
-
 static void take_list(struct settings *settings, const struct option *option, const char *values,
 		      const char *variable)
 {
@@ -143,7 +80,7 @@ static char *complete(struct settings *settings, const struct verb *verb)
 		    (option->argument || !(option->flags & OPTION_LOCAL)))
 			wrong = take_variable(settings, option);
 	}
-	config = find(settings, option_table__find(verb, "config"));
+	config = settings__find(settings, option_table__find(verb, "config"));
 	return wrong || !config ? wrong : config_file__read(verb, config->value, settings);
 }
 
@@ -183,7 +120,7 @@ static void keep_fixed(struct settings *settings, const struct settings *old,
 			continue;
 		log__warning("a change of %s takes effect when the %s restarts", option->name,
 			     verb->name);
-		drop(settings, option);
+		settings__drop(settings, option);
 		for (size_t i = 0; i < old->count; i++)
 			if (old->list[i].option == option)
 				settings__add(settings, option, old->list[i].origin,
@@ -318,7 +255,7 @@ void options__free(struct options *options)
 	push_destinations__free(&options->pushed);
 	relabel__free(&options->rules);
 	recording_plan__free(&options->plan);
-	free_settings(&options->settings);
+	settings__free(&options->settings);
 	*options = (struct options){ 0 };
 }
 
@@ -340,14 +277,14 @@ enum exit_status options__run(const struct verb *verb, int count, char **argumen
 bool options__is_chosen(const struct options *options, const char *name)
 {
 	const struct setting *setting =
-		find(&options->settings, option_table__find(options->verb, name));
+		settings__find(&options->settings, option_table__find(options->verb, name));
 
 	return setting && setting->origin != ORIGIN_DEFAULT;
 }
 
 static void print_option(const struct settings *settings, const struct option *option, FILE *file)
 {
-	const struct setting *first = find(settings, option);
+	const struct setting *first = settings__find(settings, option);
 	bool is_list = option->flags & (OPTION_LIST | OPTION_RULES);
 	char *place;
 
