@@ -262,7 +262,8 @@ static __always_inline int take_sample(struct bpf_perf_event_data *context, __u3
 		count_lost(counter);
 		return 0;
 	}
-	if (!take_target(walk, target, counter, !event))
+	/* Nobody knows whether a sample that waits held the GIL. */
+	if (!take_target(walk, target, counter, !event && !(config.held & 1)))
 		return 0;
 	if (passes_over(&walk->target)) {
 		counter->passed++;

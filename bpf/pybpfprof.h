@@ -377,6 +377,7 @@ enum wait_reason {
 /* A thread that is, or was, off the CPU, and the slot that its time goes to. */
 struct wait {
 	__u64 since;	  /* ns, CLOCK_MONOTONIC; 0: it runs */
+	__u64 counted;	  /* ns: its time up to then is in the slots */
 	__u64 start_time; /* of the thread: its number is used again */
 	__u64 hash;	  /* of the stack that it was last walked with; 0: none */
 	__u64 period;	  /* the number of the last period in which it waited ... */
@@ -423,7 +424,7 @@ struct blocked_thread {
 /* A thread that waits more often in WALK_PERIOD_NS is not walked any more in that time: the time of
  * its waits goes to the stack that it was walked with last. */
 #define WALK_PERIOD_NS	   100000000ULL
-#define WALKS_A_PERIOD_MAX 200
+#define WALKS_A_PERIOD_MAX 200U
 
 /* What happened to a CPU's samples of an event.  Every counter only grows. */
 struct event_counters {

@@ -50,11 +50,12 @@ __noinline int add_time(__u32 slot, __u64 hash, __u64 time)
 	return 0;
 }
 
-/* Adds what WAIT lasted from SINCE to UNTIL. */
+/* Adds what WAIT lasted from SINCE to UNTIL, but for what is counted. */
 static __always_inline void add_wait_time(const struct wait *wait, __u64 since, __u64 until)
 {
-	__u64 woken = wait->runnable;
+	__u64 woken = wait->runnable, counted = wait->counted;
 
+	since = counted > since ? counted : since;
 	if (woken && woken < until && wait->queue_slot != NO_SLOT) {
 		woken = woken < since ? since : woken;
 		add_time(wait->queue_slot, wait->hash ^ QUEUE_HASH, until - woken);
@@ -76,8 +77,7 @@ __noinline int end_wait(__u32 tid, __u64 start_time, __u64 now)
 		return 0;
 	since = wait->since;
 	wait->since = 0;
-	/* User space may have counted the wait for a moment longer already. */
-	if (wait->start_time != start_time || since >= now)
+	if (wait->start_time != start_time)
 		return 0;
 	if (now - since >= config.off_cpu_min) {
 		add_wait_time(wait, since, now);
@@ -89,8 +89,8 @@ __noinline int end_wait(__u32 tid, __u64 start_time, __u64 now)
 	return 0;
 }
 
-/* User space runs it for each thread.  A wait that ends at this very moment may be counted
- * twice. */
+/* User space runs it for each thread.  It alone writes `counted`, and the switches alone `since`.
+ * A wait that ends at this very moment may be counted twice. */
 SEC("iter/bpf_map_elem")
 int count_wait(struct bpf_iter__bpf_map_elem *context)
 {
@@ -102,8 +102,8 @@ int count_wait(struct bpf_iter__bpf_map_elem *context)
 	since = wait->since;
 	if (!since || since + config.off_cpu_min >= waits_until)
 		return 0;
-	wait->since = waits_until;
 	add_wait_time(wait, since, waits_until);
+	wait->counted = waits_until;
 	return 0;
 }
 
@@ -152,16 +152,17 @@ static __always_inline __u32 wait_reason(const struct walk *walk, __u32 cpu, lon
 	return WAIT_SYSTEM_CALL + walk->system_call;
 }
 
-/* Whether the thread of WAIT may be walked once more in this period. */
-static __always_inline bool may_walk(struct wait *wait, __u64 now)
+/* Whether the thread of WAIT, of TARGET, may be walked once more in this period.  A new epoch
+ * begins another one: the stack that the thread was walked with is old. */
+static __always_inline bool may_walk(struct wait *wait, const struct target *target, __u64 now)
 {
-	__u64 period = now / WALK_PERIOD_NS;
+	__u64 period = now / WALK_PERIOD_NS + epoch;
 
 	if (wait->period != period) {
 		wait->period = period;
 		wait->walks = 0;
 	}
-	return !wait->hash || wait->walks++ < WALKS_A_PERIOD_MAX;
+	return !wait->hash || wait->walks++ < (WALKS_A_PERIOD_MAX >> rate_shift(target) ?: 1);
 }
 
 /* Counts the stack of this CPU's walk once more, as one on the run queue. */
@@ -188,16 +189,19 @@ static __always_inline void begin_wait(void *context, struct task_struct *previo
 	__u32 cpu = bpf_get_smp_processor_id(), event = config.off_cpu, tid = previous->pid;
 	struct event_counters *counter = counters_of(cpu, event);
 	struct walk *walk = bpf_map_lookup_elem(&walks, &cpu);
-	struct wait *wait = wait_of(tid, previous->start_time);
+	struct wait *wait = 0;
 
 	if (!counter || !walk)
 		return;
+	/* Until then it has no entry, so that user space walks it if it waits on. */
+	if (target->state == TARGET_PYTHON || target->state == TARGET_REFUSED)
+		wait = wait_of(tid, previous->start_time);
 	if (!wait) {
 		count_lost(counter);
 		return;
 	}
 	wait->runnable = 0;
-	if (!may_walk(wait, now)) {
+	if (!may_walk(wait, target, now)) {
 		wait->since = now;
 		counter->passed++;
 		return;
@@ -214,6 +218,7 @@ static __always_inline void begin_wait(void *context, struct task_struct *previo
 			wait->queue_slot = NO_SLOT;
 			if (config.split_run_queue && state && count_queue(cpu))
 				wait->queue_slot = cpu * STACK_SLOTS + walk->slot;
+			BARRIER();
 			wait->since = now;
 		}
 	}

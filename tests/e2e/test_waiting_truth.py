@@ -63,7 +63,7 @@ def trips(program, seconds):
 @pytest.mark.alone
 @pytest.mark.prove("waiting")
 @pytest.mark.pythons(which=one_of_each_minor)
-def test_ping_pong_keeps_its_pace(python, target, profile, measured):
+def test_ping_pong_loses_nothing(python, target, profile, measured):
     """The cost is reported only."""
     program = target(python, "ping_pong.py")
     without, beside, ledgers = [], [], []

@@ -103,6 +103,13 @@ bool __wrap_blocked_list__enter(struct blocked_list *list, const struct blocked_
 	return true;
 }
 
+bool __wrap_blocked_list__is_full(const struct blocked_list *list);
+bool __wrap_blocked_list__is_full(const struct blocked_list *list)
+{
+	(void)list;
+	return false;
+}
+
 void __wrap_blocked_list__count(struct blocked_list *list, uint32_t slot,
 				struct definition *definition);
 void __wrap_blocked_list__count(struct blocked_list *list, uint32_t slot,

@@ -58,7 +58,7 @@ struct counts {
 	struct unknown_processes unknown; /* of excluded processes that were removed */
 	uint64_t taken_back[EVENTS_MAX][OUTCOME_COUNT]; /* of excluded processes */
 	uint64_t waited[OUTCOME_COUNT]; /* of the first event, not in BPF's outcomes */
-	uint64_t unnamed[EVENTS_MAX];
+	uint64_t unnamed[EVENTS_MAX], unmatched[EVENTS_MAX];
 };
 
 struct counts *counts__new(struct profile *profile, struct symbolizer *symbolizer)
@@ -230,6 +230,8 @@ static void count_stack(void *context, uint64_t name, uint32_t event, struct amo
 
 	if (name == NO_NAME || (IS_STACK(name) && old && !counts->retired)) {
 		counts->unnamed[event] += amount.count;
+		/* The time of a wait that began long before. */
+		counts->unmatched[event] += amount.count ? 0 : amount.value;
 	} else if (!IS_STACK(name)) {
 		counts->taken_back[event][outcome] += amount.count;
 		if (IS_UNKNOWN(name))
@@ -398,6 +400,7 @@ const struct profile *counts__begin_anew(struct counts *counts, struct sampler *
 void counts__account(const struct counts *counts, uint32_t event, struct ledger *ledger)
 {
 	ledger->lost += counts->unnamed[event];
+	ledger->unmatched += counts->unmatched[event];
 	if (!event)
 		unknown_processes__add_all(&ledger->unknown, &counts->unknown);
 	for (int i = 0; i < OUTCOME_COUNT; i++)

@@ -11,6 +11,7 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 
+#include "base/log.h"
 #include "base/xalloc.h"
 #include "sampling/blocked_list.h"
 #include "pybpfprof.skel.h" /* needs the types of the headers above */
@@ -117,7 +118,7 @@ bool blocked_list__enter(struct blocked_list *list, const struct blocked_thread 
 				   .slot = first_slot(list) + list->used,
 				   .queue_slot = NO_SLOT };
 
-	if (list->used == STACK_SLOTS)
+	if (blocked_list__is_full(list))
 		return false;
 	/* First: the thread may wake as soon as it has a wait. */
 	__atomic_store_n(&list->slots[list->used].hash, hash, __ATOMIC_RELEASE);
@@ -125,7 +126,15 @@ bool blocked_list__enter(struct blocked_list *list, const struct blocked_thread 
 				 sizeof(wait), BPF_NOEXIST))
 		return false;
 	*slot = list->used++;
+	if (blocked_list__is_full(list))
+		log__warning("there is no room for more threads that wait already: they are shown "
+			     "once they have run");
 	return true;
+}
+
+bool blocked_list__is_full(const struct blocked_list *list)
+{
+	return list->used == STACK_SLOTS;
 }
 
 void blocked_list__count(struct blocked_list *list, uint32_t slot, struct definition *definition)

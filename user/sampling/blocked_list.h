@@ -32,6 +32,9 @@ bool blocked_list__describe(const struct blocked_list *list, const struct blocke
 			    struct target *target, struct layout *layout,
 			    struct outside_settings *settings);
 
+/* Whether it has no slot for another thread: it gives each out once. */
+bool blocked_list__is_full(const struct blocked_list *list);
+
 /* Enters a wait of THREAD, which has had none, since SINCE with the stack HASH.  *SLOT: where its
  * time goes to.  False: it has run meanwhile, or there is no room. */
 bool blocked_list__enter(struct blocked_list *list, const struct blocked_thread *thread,

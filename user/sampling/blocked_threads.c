@@ -25,9 +25,11 @@
 
 #define NS_PER_MS 1000000LL
 
-/* How long threads are walked at a time, and the pause between two lists. */
-#define SLICE_NS (2 * NS_PER_MS)
-#define PAUSE_NS (100 * NS_PER_MS)
+/* How long threads are walked at a time, and the pause between two lists: longer where the machine
+ * has many threads. */
+#define SLICE_NS	 (2 * NS_PER_MS)
+#define PAUSE_NS	 (100 * NS_PER_MS)
+#define LIST_REST_FACTOR 10
 
 /* A thread that was walked. */
 struct walked {
@@ -235,6 +237,7 @@ static void list(struct blocked_threads *blocked, uint64_t puts, int64_t now)
 {
 	ssize_t count =
 		blocked_list__read(blocked->list, false, &blocked->threads, &blocked->capacity);
+	int64_t rest;
 
 	/* Later targets are sampled since they were put, a moment ago. */
 	if (blocked->puts != UINT64_MAX)
@@ -244,7 +247,8 @@ static void list(struct blocked_threads *blocked, uint64_t puts, int64_t now)
 	blocked->next = 0;
 	blocked->unproved = 0;
 	blocked->serial = 0;
-	blocked->next_list = now + PAUSE_NS;
+	rest = LIST_REST_FACTOR * (now_ns() - now);
+	blocked->next_list = now + (rest > PAUSE_NS ? rest : PAUSE_NS);
 }
 
 void blocked_threads__work(struct blocked_threads *blocked, uint64_t puts, int64_t now)
@@ -252,7 +256,9 @@ void blocked_threads__work(struct blocked_threads *blocked, uint64_t puts, int64
 	if (!blocked || !blocked->begun)
 		return;
 	if (blocked->next == blocked->count) {
-		blocked->due = puts == blocked->puts ? INT64_MAX : blocked->next_list;
+		blocked->due = puts == blocked->puts || blocked_list__is_full(blocked->list)
+				       ? INT64_MAX
+				       : blocked->next_list;
 		if (blocked->due > now)
 			return;
 		list(blocked, puts, now);

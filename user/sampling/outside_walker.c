@@ -111,10 +111,10 @@ static void list_states(void)
 
 	walker->state_count = 0;
 	read_word(walker->target.interpreters, &interp);
-	for (size_t left = TOLD_STATES_MAX; interp && left--;) {
+	for (size_t left = TOLD_STATES_MAX; interp && left; left--) {
 		if (!read_word(interp + layout->interp_tstate_head, &state.address))
 			break;
-		for (; state.address && left--;) {
+		for (; state.address && left; left--) {
 			if (!read_word(state.address + layout->tstate_thread_id, &state.thread_id))
 				break;
 			walker->states = xgrow(walker->states, &walker->state_capacity,

@@ -28,6 +28,9 @@
 /* A draining takes little longer than this, unless it is the last one. */
 #define DRAIN_NS (100 * 1000 * 1000LL)
 
+/* How long the end waits for threads that waited at the start to be walked. */
+#define WALKING_NS (1000 * 1000 * 1000LL)
+
 struct sampler {
 	struct pybpfprof_bpf *bpf;
 	struct ring_buffer *ring, *heralds; /* heralds: NULL where MAPPINGS is */
@@ -238,10 +241,11 @@ void sampler__begin_epoch(struct sampler *sampler)
 
 void sampler__age(struct sampler *sampler)
 {
+	/* First: a wait that begins from now on defines its stack anew. */
+	sampler__begin_epoch(sampler);
 	slots__age(sampler->slots);
 	if (sampler->waits >= 0)
 		waits__keep(sampler->bpf, sampler->slots);
-	sampler__begin_epoch(sampler);
 }
 
 static int forward_libbpf(enum libbpf_print_level level, const char *format, va_list arguments)
@@ -537,8 +541,10 @@ int64_t sampler__blocked_due(const struct sampler *sampler)
 
 void sampler__stop(struct sampler *sampler)
 {
+	int64_t until = now_ns() + WALKING_NS;
+
 	/* However short the run was. */
-	while (sampler__blocked_due(sampler) <= now_ns())
+	while (sampler__blocked_due(sampler) <= now_ns() && now_ns() < until)
 		sampler__walk_blocked(sampler, now_ns());
 	for (uint32_t i = 0; i < sampler->event_count; i++)
 		sampler->events[i].source->detach(sampler->runs[i]);

@@ -35,6 +35,13 @@ int waits__count(struct pybpfprof_bpf *bpf, int link, uint64_t until_ns)
 	return error;
 }
 
+static void keep(struct slots *slots, const struct wait *wait)
+{
+	slots__keep(slots, wait->slot, wait->hash);
+	if (wait->queue_slot != NO_SLOT)
+		slots__keep(slots, wait->queue_slot, wait->hash ^ QUEUE_HASH);
+}
+
 void waits__keep(const struct pybpfprof_bpf *bpf, struct slots *slots)
 {
 	int map = bpf_map__fd(bpf->maps.waits);
@@ -43,5 +50,5 @@ void waits__keep(const struct pybpfprof_bpf *bpf, struct slots *slots)
 
 	for (void *before = NULL; !bpf_map_get_next_key(map, before, &thread); before = &thread)
 		if (!bpf_map_lookup_elem(map, &thread, &wait) && wait.since)
-			slots__keep(slots, wait.slot, wait.hash);
+			keep(slots, &wait);
 }
