@@ -13,7 +13,7 @@ static char *default_text(const struct event *event)
 {
 	if (event->source->set_rate)
 		return xstrdup("the rate of -r");
-	if (event->source->at_switches)
+	if (event->source->program == PROGRAM_SWITCHES)
 		return xstrdup("each wait");
 	if (event->hz)
 		return xasprintf("%" PRIu64 " Hz", event->hz);
@@ -27,12 +27,12 @@ static void print_event(const struct event *event)
 	int error = event__try(event);
 
 	if (!error)
-		printf("%-24s %-12s %s\n", event->name, event->source->unit, text);
+		printf("%-24s %-12s %s\n", event->name, event->unit, text);
 	else if (error == -ENOENT || error == -EOPNOTSUPP)
 		printf("%-24s %-12s %-15s not here: the machine has no such counter\n", event->name,
-		       event->source->unit, text);
+		       event->unit, text);
 	else
-		printf("%-24s %-12s %-15s not here: %s\n", event->name, event->source->unit, text,
+		printf("%-24s %-12s %-15s not here: %s\n", event->name, event->unit, text,
 		       strerror(-error));
 	free(text);
 }

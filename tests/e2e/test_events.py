@@ -102,11 +102,13 @@ def test_speedscope_has_both(record):
     (("-e", "page-faults:0"), "'0' is no count of page-faults"),
     (("-e", "page-faults:1x"), "'1x' is no count of page-faults"),
     (("-e", "cpu-clock:5"), "cpu-clock has no count: it is sampled at the rate of -r"),
+    (("-e", "cpu/event=0x3c"), "'cpu/event=0x3c' needs a / at its end"),
+    (("-e", "r1a8", "-e", "r1a8:5"), "-e names r1a8 twice"),
     (("-e", "migrations", "-e", "migrations:2"), "-e names migrations twice"),
     (("-e", "cpu-clock", "-e", "page-faults", "-f", "folded"),
      "folded shows one event: choose it with --show EVENT, or use -f html or pprof or speedscope"),
     (("--show", "page-faults"), "--show page-faults is not sampled: add -e page-faults"),
-], ids=["unknown", "rate", "both", "modifier", "zero", "garbage", "clock", "twice", "one-event", "not-sampled"])
+], ids=["unknown", "rate", "both", "modifier", "zero", "garbage", "clock", "raw", "raw-twice", "twice", "one-event", "not-sampled"])
 def test_what_is_refused(profile, arguments, said):
     run = profile.attempt("-p", os.getpid(), *arguments)
     assert run.status == 2 and said in run.stderr
@@ -127,14 +129,24 @@ def test_events_are_listed(profile):
     assert not any(events[name] for name in ("cpu-clock", "page-faults", "off-cpu"))
 
 
-def test_a_counter_is_sampled_or_refused(profile, toucher):  # noqa: F811
+def test_the_clock_of_perf_is_sampled(record):
+    path, ledger = record(100, "folded", "-e", "task-clock:1000000")
+    event = ledger["per_event"]["task-clock"]
+    assert event["unit"] == "nanoseconds" and event["value"] == 1000000 * event["samples"] > 0
+    assert sum(count for _, count in stacks(path)) == event["value"]
+
+
+# cycles, without its name and with
+@pytest.mark.parametrize("counter", ["instructions", "r3c:100000", "cpu/event=0x3c/:100000"])
+def test_a_counter_is_sampled_or_refused(profile, toucher, counter):  # noqa: F811
     """As `events` says of this machine."""
     missing = listed(profile)["instructions"]
-    run = profile.start("-p", toucher.pid, "-e", "instructions", "-f", "folded", "-o", "-", files=False)
+    run = profile.start("-p", toucher.pid, "-e", counter, "-f", "folded", "-o", "-", files=False)
     if missing:
         run.finish()
         assert run.status == 4
-        assert "this machine cannot count instructions: pybpfprof events lists what it can" in run.stderr
+        name = counter.partition(":")[0]
+        assert "this machine cannot count %s: pybpfprof events lists what it can" % name in run.stderr
     else:
         run.wait_sampling()
         touch(toucher, 100)

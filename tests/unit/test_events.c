@@ -13,6 +13,7 @@
 
 static void names_are_events(void **state)
 {
+	const char *name;
 	struct event event;
 
 	(void)state;
@@ -32,6 +33,17 @@ static void names_are_events(void **state)
 	assert_true(event.source == &event_perf && event.period == 1000 && !event.hz);
 	assert_null(event__parse("off-cpu", &event));
 	assert_ptr_equal(event.source, &event_off_cpu);
+	assert_null(event__parse("r1a8:5", &event));
+	assert_string_equal(event.name, "r1a8");
+	assert_true(event.source == &event_perf && event.period == 5 && !event.hz);
+	assert_string_equal(event.unit, "count");
+	name = event.name;
+	assert_null(event__parse("r1a8@499", &event));
+	assert_ptr_equal(event.name, name);
+	assert_int_equal(event.hz, 499);
+	assert_null(event__parse("task-clock:1000", &event));
+	assert_true(event.source == &event_perf && event.period == 1000);
+	assert_string_equal(event.unit, "nanoseconds");
 	event = event__default();
 	assert_true(event.source == &event_cpu_clock && !event.period);
 }
@@ -57,6 +69,11 @@ static void what_is_no_event_is_refused(void **state)
 		"cpu-clock@99",
 		"off-cpu@99",
 		"off-cpu:1",
+		"r1a8x",
+		"r1a8:0",
+		"cpu/event=0x3c",
+		"cpu/event=0x3c/u",
+		"task-clock@99",
 	};
 
 	(void)state;

@@ -50,7 +50,7 @@ struct clock {
 
 static const struct event *list(size_t index)
 {
-	static const struct event event = { .name = "cpu-clock" };
+	static const struct event event = { .name = "cpu-clock", .unit = "nanoseconds" };
 
 	return index ? NULL : &event;
 }
@@ -191,13 +191,12 @@ static void account(void *run, struct ledger *ledger)
 
 static const struct event *list_blame(size_t index)
 {
-	static const struct event event = { .name = "gil-blame" };
+	static const struct event event = { .name = "gil-blame", .unit = "nanoseconds" };
 
 	return index ? NULL : &event;
 }
 
 const struct event_source event_gil_blame = {
-	.unit = "nanoseconds",
 	.meaning = "time that other threads waited for the GIL",
 	.blames = true,
 	.list = list_blame,
@@ -211,7 +210,6 @@ const struct event_source event_gil_blame = {
 };
 
 const struct event_source event_cpu_clock = {
-	.unit = "nanoseconds",
 	.list = list,
 	.open = open_all,
 	.attach = cpu_events__attach,

@@ -38,20 +38,25 @@ static uint64_t parse_number(const char *text, uint64_t most)
 	return *text < '0' || *text > '9' || *end || number > most ? 0 : number;
 }
 
+static char *refuse_modifier(const char *text)
+{
+	return xasprintf("modifiers such as :%s are not supported: all code of the targets is "
+			 "sampled, and -k adds the kernel's frames",
+			 text);
+}
+
 static char *parse_period(const char *text, struct event *event)
 {
 	if (event->source->set_rate)
 		return xasprintf("%s has no count: it is sampled at the rate of -r", event->name);
-	if (event->source->at_switches)
+	if (event->source->program == PROGRAM_SWITCHES)
 		return xasprintf("%s has no count: each wait is measured", event->name);
 	if (strchr(text, '@'))
 		return xasprintf("%s is sampled by a count or at a rate: use only one of :COUNT "
 				 "and @HZ",
 				 event->name);
 	if (*text && strspn(text, "ukph") == strlen(text))
-		return xasprintf("modifiers such as :%s are not supported: all code of the targets "
-				 "is sampled, and -k adds the kernel's frames",
-				 text);
+		return refuse_modifier(text);
 	event->hz = 0;
 	event->period = parse_number(text, PERIOD_MAX);
 	return event->period ? NULL
@@ -65,7 +70,8 @@ static char *parse_rate(const char *text, struct event *event)
 		return xasprintf("%s has the rate of -r", event->name);
 	if (!event->hz)
 		return xasprintf("%s cannot be sampled at a rate: use %s%s", event->name,
-				 event->name, event->source->at_switches ? "" : ":COUNT");
+				 event->name,
+				 event->source->program == PROGRAM_SWITCHES ? "" : ":COUNT");
 	if (strchr(text, ':'))
 		return xasprintf("%s is sampled by a count or at a rate: use only one of :COUNT "
 				 "and @HZ",
@@ -76,16 +82,49 @@ static char *parse_rate(const char *text, struct event *event)
 				     event->name, RATE_MAX);
 }
 
+/* A copy of the LENGTH bytes at NAME that lives as long as the program; the same for the same
+ * name. */
+static const char *keep(const char *name, size_t length)
+{
+	static char **names;
+	static size_t count, capacity;
+
+	for (size_t i = 0; i < count; i++)
+		if (strncmp(names[i], name, length) == 0 && !names[i][length])
+			return names[i];
+	names = xgrow(names, &capacity, count + 1, sizeof(*names));
+	return names[count++] = xasprintf("%.*s", (int)length, name);
+}
+
+/* Takes the event at the beginning of TEXT from a source that does not list it; whether there is
+ * one. */
+static bool take(const char *text, size_t *length, struct event *event, char **wrong)
+{
+	for (size_t i = 0; event_sources[i]; i++) {
+		*event = (struct event){ .source = event_sources[i] };
+		if (!event->source->take || !event->source->take(text, length, event, wrong))
+			continue;
+		if (!*wrong)
+			event->name = keep(text, *length);
+		return true;
+	}
+	return false;
+}
+
 char *event__parse(const char *text, struct event *event)
 {
 	size_t length = strcspn(text, ":@");
+	char *wrong = NULL;
 
-	if (!find(text, length, event))
+	if (!find(text, length, event) && !take(text, &length, event, &wrong))
 		return xasprintf("'%s' is no known event: pybpfprof events lists them", text);
-	if (!text[length])
-		return NULL;
-	return text[length] == ':' ? parse_period(text + length + 1, event)
-				   : parse_rate(text + length + 1, event);
+	if (wrong || !text[length])
+		return wrong;
+	if (text[length] == ':')
+		return parse_period(text + length + 1, event);
+	if (text[length] == '@')
+		return parse_rate(text + length + 1, event);
+	return refuse_modifier(text + length);
 }
 
 int event__try(const struct event *event)
@@ -124,7 +163,7 @@ void events__name(const struct event *events, uint32_t count, struct profile *pr
 	profile->event_count = count;
 	for (uint32_t i = 0; i < count; i++) {
 		profile->events[i].name = events[i].name;
-		profile->events[i].unit = events[i].source->unit;
+		profile->events[i].unit = events[i].unit;
 		profile->events[i].meaning = events[i].source->meaning;
 		/* A rate's samples have their values, which are shown as they are. */
 		profile->events[i].period =

@@ -17,11 +17,12 @@ struct event_source;
 /* A chosen event. */
 struct event {
 	const struct event_source *source;
-	const char *name; /* the source's: "page-faults" */
-	uint32_t type;	  /* for the source, as is ... */
-	uint64_t config;  /* ... this */
-	uint64_t period;  /* events that a sample stands for; 0: a rate decides */
-	uint64_t hz;	  /* that rate; 0 by default: it takes none of its own */
+	const char *name;		   /* "page-faults"; lives as long as the program */
+	const char *unit;		   /* of a sample's value */
+	uint32_t type;			   /* for the source, as are ... */
+	uint64_t config, config1, config2; /* ... these */
+	uint64_t period;		   /* events that a sample stands for; 0: a rate decides */
+	uint64_t hz;			   /* that rate; 0 by default: it takes none of its own */
 };
 
 /* HZ samples per second, and never more than LIMIT_HZ (HUGE_VAL: not known). */
@@ -35,13 +36,22 @@ struct interruptions {
 	void *context;
 };
 
+/* Which BPF program takes a source's samples. */
+enum event_program {
+	PROGRAM_PERF_EVENT,
+	PROGRAM_SWITCHES, /* it runs at thread switches */
+};
+
 struct event_source {
-	const char *unit;    /* of a sample's value */
+	enum event_program program;
 	const char *meaning; /* as a profile has it */
-	bool at_switches;    /* its program runs at thread switches, not on a perf event */
 	bool blames;	     /* only the GIL's holder is sampled, once for each thread that waits */
 	/* The source's event INDEX, from 0, as it is by default; NULL: there is none. */
 	const struct event *(*list)(size_t index);
+	/* Whether TEXT begins with an event that the source has but does not list.  If it does,
+	 * *LENGTH is the length of its name, and EVENT, which has the source, is filled, or *WRONG
+	 * is an error message that the caller frees.  NULL: it lists all. */
+	bool (*take)(const char *text, size_t *length, struct event *event, char **wrong);
 	/* Opens EVENT on each online CPU, without starting it.  0 with *RUN for close, or -errno of
 	 * perf_event_open. */
 	int (*open)(const struct event *event, struct event_rate rate, void **run);

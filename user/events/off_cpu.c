@@ -20,7 +20,7 @@ struct off_cpu_run {
 
 static const struct event *list(size_t index)
 {
-	static const struct event event = { .name = "off-cpu", .period = 1 };
+	static const struct event event = { .name = "off-cpu", .unit = "nanoseconds", .period = 1 };
 
 	return index ? NULL : &event;
 }
@@ -56,8 +56,7 @@ static void close_run(void *run)
 }
 
 const struct event_source event_off_cpu = {
-	.unit = "nanoseconds",
-	.at_switches = true,
+	.program = PROGRAM_SWITCHES,
 	.list = list,
 	.open = open_run,
 	.attach = attach,

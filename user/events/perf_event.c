@@ -14,9 +14,13 @@
 #include "base/xalloc.h"
 #include "events/cpu_events.h"
 #include "events/events.h"
+#include "events/raw_counter.h"
 
 /* Samples per second of a counter, if nothing else is asked for. */
 #define COUNTER_HZ 99
+
+/* The same of CPU time by perf's clock, in nanoseconds. */
+#define CLOCK_NS (1000000000 / COUNTER_HZ)
 
 struct perf_run {
 	struct cpu_events cpus; /* first, for cpu_events__attach */
@@ -26,10 +30,11 @@ struct perf_run {
 /* Rows of the table: an event of the kernel with its period, a counter of the processor, and one of
  * a cache. */
 #define SOFTWARE(id, every) \
-	.type = PERF_TYPE_SOFTWARE, .config = PERF_COUNT_SW_##id, .period = (every)
-#define COUNTER(id) .type = PERF_TYPE_HARDWARE, .config = PERF_COUNT_HW_##id, .hz = COUNTER_HZ
+	.unit = "count", .type = PERF_TYPE_SOFTWARE, .config = PERF_COUNT_SW_##id, .period = (every)
+#define COUNTER(id) \
+	.unit = "count", .type = PERF_TYPE_HARDWARE, .config = PERF_COUNT_HW_##id, .hz = COUNTER_HZ
 #define CACHE(cache, operation, result)                                                   \
-	.type = PERF_TYPE_HW_CACHE, .hz = COUNTER_HZ,                                     \
+	.unit = "count", .type = PERF_TYPE_HW_CACHE, .hz = COUNTER_HZ,                    \
 	.config = PERF_COUNT_HW_CACHE_##cache | PERF_COUNT_HW_CACHE_OP_##operation << 8 | \
 		  PERF_COUNT_HW_CACHE_RESULT_##result << 16
 
@@ -39,6 +44,11 @@ static const struct event known[] = {
 	{ .name = "major-faults", SOFTWARE(PAGE_FAULTS_MAJ, 1) },
 	{ .name = "context-switches", SOFTWARE(CONTEXT_SWITCHES, 1) },
 	{ .name = "migrations", SOFTWARE(CPU_MIGRATIONS, 1) },
+	{ .name = "task-clock",
+	  .unit = "nanoseconds",
+	  .type = PERF_TYPE_SOFTWARE,
+	  .config = PERF_COUNT_SW_TASK_CLOCK,
+	  .period = CLOCK_NS },
 	{ .name = "cycles", COUNTER(CPU_CYCLES) },
 	{ .name = "instructions", COUNTER(INSTRUCTIONS) },
 	{ .name = "cache-references", COUNTER(CACHE_REFERENCES) },
@@ -62,12 +72,21 @@ static const struct event *list(size_t index)
 	return index < sizeof(known) / sizeof(known[0]) ? &known[index] : NULL;
 }
 
+static bool take(const char *text, size_t *length, struct event *event, char **wrong)
+{
+	event->unit = "count";
+	event->hz = COUNTER_HZ;
+	return raw_counter__take(RAW_COUNTER_FOLDER, text, length, event, wrong);
+}
+
 static int open_all(const struct event *event, struct event_rate rate, void **run)
 {
 	struct perf_event_attr attributes = {
 		.type = event->type,
 		.size = sizeof(attributes),
 		.config = event->config,
+		.config1 = event->config1,
+		.config2 = event->config2,
 		.sample_period = event->period,
 		.disabled = 1,
 		.exclude_hv = 1,
@@ -81,7 +100,8 @@ static int open_all(const struct event *event, struct event_rate rate, void **ru
 		attributes.sample_freq = event->hz;
 	}
 	error = cpu_events__open(&opened->cpus, &attributes, NULL, NULL);
-	if (event->type == PERF_TYPE_SOFTWARE)
+	/* A clock runs while the CPU is idle, too. */
+	if (event->type == PERF_TYPE_SOFTWARE && event->config != PERF_COUNT_SW_TASK_CLOCK)
 		opened->period = event->period;
 	if (error)
 		free(opened);
@@ -111,8 +131,8 @@ static uint64_t expected(void *run)
 }
 
 const struct event_source event_perf = {
-	.unit = "count",
 	.list = list,
+	.take = take,
 	.open = open_all,
 	.attach = cpu_events__attach,
 	.detach = cpu_events__detach,

@@ -34,7 +34,7 @@ bool recording_plan__add_event(struct recording_plan *plan, const struct event *
 char *recording_plan__check(const struct recording_plan *plan)
 {
 	for (uint32_t i = 0; i < plan->event_count; i++)
-		if (plan->events[i].source->at_switches)
+		if (plan->events[i].source->program == PROGRAM_SWITCHES)
 			return NULL;
 	return plan->split_run_queue || plan->off_cpu_min_s > 0
 		       ? xasprintf("%s needs --off-cpu",

@@ -12,7 +12,7 @@ struct bpf_program *programs__of(const struct pybpfprof_bpf *bpf, const struct e
 							   bpf->progs.sample_2,
 							   bpf->progs.sample_3 };
 
-	return event->source->at_switches ? bpf->progs.off_cpu : programs[number];
+	return event->source->program == PROGRAM_SWITCHES ? bpf->progs.off_cpu : programs[number];
 }
 
 bool programs__measure_waits(const struct pybpfprof_bpf *bpf)

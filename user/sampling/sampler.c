@@ -336,7 +336,7 @@ static int load(struct sampler *sampler, const struct sampler_scope *scope, bool
 	for (uint32_t i = 0; i < scope->event_count; i++) {
 		if (scope->events[i].source->expected && !scope->events[i].hz)
 			bpf->rodata->config.compared |= 1 << i;
-		if (scope->events[i].source->at_switches)
+		if (scope->events[i].source->program == PROGRAM_SWITCHES)
 			bpf->rodata->config.off_cpu = i;
 		if (scope->events[i].source->blames)
 			bpf->rodata->config.blamed |= 1 << i;

@@ -358,7 +358,7 @@ static char *event_text(const struct profile_event *event)
 	if (!event->period)
 		return xstrdup(STORE_CLOCK);
 	/* A wait's value is its length. */
-	if (event__named(event->name).source->at_switches)
+	if (event__named(event->name).source->program == PROGRAM_SWITCHES)
 		return xstrdup(event->name);
 	return xasprintf("%s:%" PRIu64, event->name, event->period);
 }
