@@ -54,15 +54,12 @@ static __always_inline bool will_wait_for_gil(const struct target *target)
 	struct walk *walk = bpf_map_lookup_elem(&walks, &cpu);
 	bool in_gil;
 
-	if (!walk)
+	if (!walk || !claim(walk, 0))
 		return false;
-	walk->busy = 1;
-	BARRIER();
 	walk->target = *target;
 	read_registers(walk, cpu, 0);
 	in_gil = walk->has_registers && walk->system_call == FUTEX && waits_for_gil(cpu);
-	BARRIER();
-	walk->busy = 0;
+	release(walk);
 	return in_gil;
 }
 

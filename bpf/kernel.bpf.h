@@ -9,17 +9,33 @@
 #ifndef KERNEL_BPF_H
 #define KERNEL_BPF_H
 
-/* Reads the kernel's frames, if they are wanted and the thread is IN_KERNEL. */
-static __always_inline void read_kernel_stack(struct walk *walk, void *context, bool in_kernel)
+/* Reads the kernel's frames, if they are WANTED. */
+static __always_inline void read_kernel_stack(struct walk *walk, void *context, bool wanted)
 {
 	long bytes;
 
 	walk->kernel_depth = 0;
-	if (!config.kernel || !in_kernel)
+	if (!wanted)
 		return;
-	bytes = bpf_get_stack(context, walk->kernel, KERNEL_FRAMES_MAX * sizeof(__u64), 0);
+	bytes = bpf_get_stack(context, walk->kernel, KERNEL_FRAMES_MAX * sizeof(__u64),
+			      walk->own_frames);
 	if (bytes > 0)
 		walk->kernel_depth = bytes / sizeof(__u64);
+}
+
+/* Whether one of the kernel's frames that were read handles an interrupt. */
+__noinline int handles_interrupt(__u32 cpu)
+{
+	struct walk *walk = bpf_map_lookup_elem(&walks, &cpu);
+
+	if (!walk)
+		return 0;
+	for (__u32 i = 0; i < KERNEL_FRAMES_MAX && i < walk->kernel_depth; i++)
+		for (__u32 j = 0; j < INTERRUPT_CODES; j++)
+			if (walk->kernel[i] - config.interrupts[j].start <
+			    config.interrupts[j].bytes)
+				return 1;
+	return 0;
 }
 
 /* Appends them to the stack, whose user part is complete. */

@@ -159,12 +159,14 @@ struct walk {
 	__u64 registers[REGISTERS];
 	__u64 stack_pointer; /* 0: not known */
 	__u32 has_registers;
-	__s32 system_call; /* if these are the task's */
-	__u32 wait;	   /* enum wait_reason */
-	__u32 held;	   /* only the sample of the GIL's holder counts */
-	__u32 passed;	   /* it did not */
-	__u32 busy;	   /* a program that an NMI may interrupt works with it */
-	__u32 slot;	   /* of this CPU, that the stack was counted in */
+	__s32 system_call;  /* if these are the task's */
+	__u32 wait;	    /* enum wait_reason */
+	__u32 held;	    /* only the sample of the GIL's holder counts */
+	__u32 passed;	    /* it did not */
+	__u32 claims;	    /* programs that work with it, or try to (claim) */
+	__u32 in_interrupt; /* the thread is one that was interrupted */
+	__u32 own_frames;   /* of the kernel's stack, the program's and its caller's */
+	__u32 slot;	    /* of this CPU, that the stack was counted in */
 	__u64 program_counter;
 	__u64 at_root;	     /* a stack may begin with the last frame */
 	__u64 by_thread;     /* the last frame is in the thread's data stack */

@@ -49,6 +49,9 @@ __u64 sample_values[EVENTS_MAX];
  * User space sets it before the first sample, where the threads of a process count as one. */
 __u64 unseen_thread_bits;
 
+/* Keeps what is before it from being moved behind it, and the other way round. */
+#define BARRIER() asm volatile("" ::: "memory")
+
 static __always_inline void begin_walk(struct walk *walk, __u64 thread,
 				       const struct task_view *task)
 {
@@ -138,8 +141,9 @@ static __always_inline bool walk_stack(struct walk *walk, __u32 cpu, __u64 threa
 	struct layout *layout = bpf_map_lookup_elem(&layouts, &target->layout);
 	bool untold = walk->held && layout && !layout_tells_holder(layout);
 
-	if (target->state == TARGET_REFUSED || !layout || untold) {
-		walk->outcome = !layout				  ? OUTCOME_NO_LAYOUT
+	if (target->state == TARGET_REFUSED || !layout || untold || walk->in_interrupt) {
+		walk->outcome = walk->in_interrupt		  ? OUTCOME_IN_INTERRUPT
+				: !layout			  ? OUTCOME_NO_LAYOUT
 				: target->state == TARGET_REFUSED ? target->refusal
 								  : OUTCOME_GIL_UNTOLD;
 		/* Native frames must not be joined by the layout of the last sample. */
@@ -229,53 +233,90 @@ static __always_inline bool count_sample(struct walk *walk, struct target *targe
 		counter->native[walk->native.outcome % NATIVE_OUTCOME_SLOTS]++;
 		counter->resumptions += walk->native.resumptions;
 	}
-	read_kernel_stack(walk, context, in_kernel);
+	read_kernel_stack(walk, context, config.kernel && in_kernel);
 	if (walk->kernel_depth)
 		push_kernel_frames(cpu);
 	counter->outcomes[walk->outcome % OUTCOME_SLOTS]++;
 	return count_stack(walk, counter, cpu, event, value);
 }
 
+/* Takes the CPU's scratch.  Programs may interrupt one another, so another one may have it: then
+ * COUNTER, which may be NULL, counts a sample that is lost.  Only one program finds its own claim
+ * alone.  If two claim at once, both may fail, which is harmless. */
+static __always_inline bool claim(struct walk *walk, struct event_counters *counter)
+{
+	__sync_fetch_and_add(&walk->claims, 1);
+	BARRIER();
+	if (walk->claims == 1)
+		return true;
+	__sync_fetch_and_add(&walk->claims, -1);
+	if (counter)
+		__sync_fetch_and_add(&counter->busy, 1);
+	return false;
+}
+
+static __always_inline void release(struct walk *walk)
+{
+	BARRIER();
+	__sync_fetch_and_add(&walk->claims, -1);
+}
+
+/* At a tracepoint, the program and bpf_trace_run1 or so are in the kernel's stack. */
+#define TRACEPOINT_FRAMES 2
+
+/* Takes a sample of EVENT with VALUE, of the current thread, which is of TARGET.  CONTEXT is the
+ * program's; of a perf event it is INTERRUPTED, too. */
+static __always_inline void sample_thread(void *context, struct bpf_perf_event_data *interrupted,
+					  struct target *target, __u32 event, __u64 value)
+{
+	__u32 cpu = bpf_get_smp_processor_id();
+	struct event_counters *counter = counters_of(cpu, event);
+	struct walk *walk = bpf_map_lookup_elem(&walks, &cpu);
+	bool may_interrupt = !interrupted && config.tracepoints[event].may_interrupt, may_wait;
+
+	if (!counter || !walk || !claim(walk, counter))
+		return;
+	/* Nobody knows whether a sample that waits held the GIL. */
+	may_wait = interrupted && !event && !(config.held & 1);
+	if (!take_target(walk, target, counter, may_wait)) {
+		release(walk);
+		return;
+	}
+	if (passes_over(&walk->target)) {
+		counter->passed++;
+		release(walk);
+		return;
+	}
+	if (config.blamed & 1 << event)
+		value *= gil_waiters(&walk->target);
+	walk->wait = WAIT_NONE;
+	walk->own_frames = interrupted ? 0 : TRACEPOINT_FRAMES;
+	read_kernel_stack(walk, context, may_interrupt);
+	walk->in_interrupt = may_interrupt && handles_interrupt(cpu);
+	read_registers(walk, cpu, interrupted);
+	if (walk->in_interrupt)
+		walk->has_registers = 0;
+	count_sample(walk, target, counter, cpu, event, value << rate_shift(&walk->target), context,
+		     !interrupted || !IS_USER_CODE(&interrupted->regs));
+	release(walk);
+}
+
 /* Takes a sample of EVENT, of the thread that it interrupted. */
 static __always_inline int take_sample(struct bpf_perf_event_data *context, __u32 event)
 {
 	__u32 cpu = bpf_get_smp_processor_id(), tgid = bpf_get_current_pid_tgid() >> 32;
-	struct event_counters *counter;
 	struct target *target;
-	struct walk *walk;
-	__u64 value;
 
 	if (config.compared & 1 << event) {
-		counter = counters_of(cpu, event);
+		struct event_counters *counter = counters_of(cpu, event);
+
 		if (counter)
 			counter->arrived++;
 	}
 	target = bpf_map_lookup_elem(&targets, &tgid);
-	if (!target)
-		return 0;
-	counter = counters_of(cpu, event);
-	walk = bpf_map_lookup_elem(&walks, &cpu);
-	if (!counter || !walk)
-		return 0;
-	/* In an NMI, with a switch's walk below it. */
-	if (walk->busy) {
-		count_lost(counter);
-		return 0;
-	}
-	/* Nobody knows whether a sample that waits held the GIL. */
-	if (!take_target(walk, target, counter, !event && !(config.held & 1)))
-		return 0;
-	if (passes_over(&walk->target)) {
-		counter->passed++;
-		return 0;
-	}
-	walk->wait = WAIT_NONE;
-	read_registers(walk, cpu, context);
-	value = sample_values[event] ?: context->sample_period;
-	if (config.blamed & 1 << event)
-		value *= gil_waiters(&walk->target);
-	count_sample(walk, target, counter, cpu, event, value << rate_shift(&walk->target), context,
-		     !IS_USER_CODE(&context->regs));
+	if (target)
+		sample_thread(context, context, target, event,
+			      sample_values[event] ?: context->sample_period);
 	return 0;
 }
 
@@ -292,6 +333,8 @@ EVENT_PROGRAM(sample_1, 1)
 EVENT_PROGRAM(sample_2, 2)
 EVENT_PROGRAM(sample_3, 3)
 
-#include "waiting.bpf.h" /* by what is above */
+/* By what is above. */
+#include "waiting.bpf.h"
+#include "tracepoint.bpf.h"
 #include "blame.bpf.h"
 #include "blocked.bpf.h"

@@ -120,7 +120,8 @@
 	X(UNREADABLE, "unreadable", "[process not readable, perhaps Python]")                 \
 	X(NOT_KNOWN_YET, "not_known_yet", "[process not identified yet]")                     \
 	X(CODE_REPLACED, "code_replaced", "[code object replaced during sampling]")           \
-	X(GIL_UNTOLD, "gil_untold", "[Python does not tell who holds the GIL]")
+	X(GIL_UNTOLD, "gil_untold", "[Python does not tell who holds the GIL]")               \
+	X(IN_INTERRUPT, "in_interrupt", "[in an interrupt]")
 
 enum outcome {
 #define X(id, name, text) OUTCOME_##id,
@@ -439,6 +440,7 @@ struct event_counters {
 	__u64 resumptions;		    /* of native parts, in all */
 	__u64 unmatched; /* the time of waits whose stack lost its slot meanwhile */
 	__u64 brief;	 /* the time of waits shorter than off_cpu_min */
+	__u64 busy;	 /* lost, too: another program worked with the CPU's scratch.  Atomic */
 };
 
 /* What a CPU has counted.  Every counter only grows. */
@@ -538,6 +540,32 @@ _Static_assert(sizeof(struct process_record) % 8 == 0, "no padding: it is sent a
 /* The size of a record without arguments. */
 #define PROCESS_RECORD_HEADER_BYTES __builtin_offsetof(struct process_record, arguments)
 
+/* A number among what the kernel passes to a tracepoint: an argument, or a member of the struct
+ * that the argument points to. */
+struct tracepoint_field {
+	__u32 argument;
+	__u32 is_member;
+	__u32 offset;	   /* of the member */
+	__u32 bytes;	   /* that are read of it, at most 8; 0: there is no such number */
+	__u32 left, right; /* shifts that leave the number of what was read */
+	__u32 is_signed;
+	__u32 padding;
+};
+
+struct tracepoint {
+	struct tracepoint_field value;	/* of a sample; none: it is 1 */
+	struct tracepoint_field filter; /* none: each call counts, otherwise those with ... */
+	__u64 filtered;			/* ... this number there */
+	__u64 may_interrupt;		/* the thread may be one that was interrupted */
+};
+
+/* The kernel's code that handles interrupts lies in as many pieces. */
+#define INTERRUPT_CODES 3
+
+struct kernel_code {
+	__u64 start, bytes;
+};
+
 /* Set by user space before the program is loaded. */
 struct config {
 	__u64 hash_seed;       /* secret, so that a target cannot prepare collisions */
@@ -550,6 +578,8 @@ struct config {
 	__u64 split_run_queue; /* the time from wake-up to the CPU is apart */
 	__u64 held;   /* a bit for each event whose samples are only the GIL's holder's ... */
 	__u64 blamed; /* ... and for those that count once for each thread that waits for it */
+	struct tracepoint tracepoints[EVENTS_MAX]; /* of the events that are one */
+	struct kernel_code interrupts[INTERRUPT_CODES];
 };
 
 /* A search for the kernel's number of a process, where user space is in its own PID namespace. */

@@ -9,7 +9,7 @@
  * far of the waits that go on added, and they begin anew.
  *
  * Interrupts are off, so that no other program but one in an NMI comes in between: that finds the
- * scratch busy, and its sample is lost.
+ * scratch taken, and its sample is lost.
  */
 #ifndef WAITING_BPF_H
 #define WAITING_BPF_H
@@ -17,9 +17,6 @@
 /* Bits of a task's state. */
 #define TASK_STOPPED 0xc /* or traced */
 #define TASK_DEAD    0x80
-
-/* Keeps what is before it from being moved behind it, and the other way round. */
-#define BARRIER() asm volatile("" ::: "memory")
 
 /* What a task waits for, or how it ended; 0: it can run. */
 static __always_inline long task_state(struct task_struct *task)
@@ -207,23 +204,24 @@ static __always_inline void begin_wait(void *context, struct task_struct *previo
 		return;
 	}
 	wait->hash = 0;
-	walk->busy = 1;
-	BARRIER();
+	if (!claim(walk, counter))
+		return;
 	if (take_target(walk, target, counter, false)) {
 		read_registers(walk, cpu, 0);
+		walk->in_interrupt = walk->own_frames = 0;
 		walk->wait = wait_reason(walk, cpu, state);
 		if (count_sample(walk, target, counter, cpu, event, 0, context, true)) {
 			wait->hash = walk->hash;
 			wait->slot = cpu * STACK_SLOTS + walk->slot;
 			wait->queue_slot = NO_SLOT;
-			if (config.split_run_queue && state && count_queue(cpu))
+			if (config.split_run_queue && walk->wait != WAIT_RUNNABLE &&
+			    count_queue(cpu))
 				wait->queue_slot = cpu * STACK_SLOTS + walk->slot;
 			BARRIER();
 			wait->since = now;
 		}
 	}
-	BARRIER();
-	walk->busy = 0;
+	release(walk);
 }
 
 SEC("tp_btf/sched_switch")

@@ -4,9 +4,27 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/log.h"
 #include "base/xalloc.h"
 #include "events/events.h"
 #include "verbs.h"
+#include "events/tracepoint.h"
+#include "events/tracepoint_types.h"
+
+static char *check(struct options *options)
+{
+	struct event *event = options->plan.events;
+	char *wrong;
+
+	if (!options->tracepoint || options->help)
+		return NULL;
+	wrong = event__parse(options->tracepoint, event);
+	if (!wrong && event->source != &event_tracepoint)
+		wrong = xasprintf("%s is no tracepoint: it has no fields", event->name);
+	options->plan.event_count = 1;
+	/* Whether it can be sampled does not matter for what it is. */
+	return wrong ?: events__resolve(event, 1, true);
+}
 
 /* What a sample of EVENT stands for, by default; the caller frees. */
 static char *default_text(const struct event *event)
@@ -37,20 +55,45 @@ static void print_event(const struct event *event)
 	free(text);
 }
 
-static enum exit_status run(struct options *options)
+static void print_events(void)
 {
+	char *subsystems = tracepoint__subsystems();
 	const struct event *listed;
 
-	(void)options;
 	printf("%-24s %-12s %s\n", "EVENT", "UNIT", "A SAMPLE IS");
 	for (size_t i = 0; event_sources[i]; i++) {
-		for (size_t j = 0; (listed = event_sources[i]->list(j)); j++) {
+		for (size_t j = 0; event_sources[i]->list && (listed = event_sources[i]->list(j));
+		     j++) {
 			struct event event = *listed;
 
 			event.source = event_sources[i];
 			print_event(&event);
 		}
 	}
+	printf("\nrNUMBER and cpu/FIELD=NUMBER,.../ are counters of the processor.\n"
+	       "SUBSYSTEM:NAME are tracepoints, of %s;\n"
+	       "pybpfprof events SUBSYSTEM:NAME shows one's fields.\n",
+	       subsystems);
+	free(subsystems);
+}
+
+static enum exit_status print_fields(const struct event *event)
+{
+	if (!*event->attach) {
+		log__error("%s", "this kernel has no BTF (" BTF_PATH
+				 "), which describes tracepoints: boot a kernel built with "
+				 "CONFIG_DEBUG_INFO_BTF=y, as distribution kernels are");
+		return STATUS_NOT_ALLOWED;
+	}
+	tracepoint__print_fields(event, stdout);
+	return STATUS_WRITTEN;
+}
+
+static enum exit_status run(struct options *options)
+{
+	if (options->tracepoint)
+		return print_fields(options->plan.events);
+	print_events();
 	return STATUS_WRITTEN;
 }
 
@@ -58,10 +101,14 @@ const struct verb verb_events = {
 	.bit = VERB_EVENTS,
 	.name = "events",
 	.usage = "Lists the events that -e can sample on this machine, what a sample stands for\n"
-		 "without COUNT or HZ, and why others cannot be sampled.\n"
+		 "without COUNT or HZ, and why others cannot be sampled; or the fields of a\n"
+		 "tracepoint.\n"
 		 "\n"
 		 "Usage: pybpfprof events\n"
+		 "       pybpfprof events SUBSYSTEM:NAME\n"
 		 "\n",
-	.tail = "Exit status: 0 the list was printed; 1 failure; 2 wrong usage.\n",
+	.tail = "Exit status: 0 the list was printed; 1 failure; 2 wrong usage; 4 the kernel does\n"
+		"not describe its tracepoints.\n",
+	.check = check,
 	.run = run,
 };

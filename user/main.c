@@ -11,6 +11,7 @@
 #include <jansson.h>
 
 #include "base/log.h"
+#include "base/near.h"
 #include "base/xalloc.h"
 #include "verbs.h"
 
@@ -31,9 +32,9 @@ static const char *const elsewhere[][2] = {
 
 static const char *find_meant(const char *word)
 {
-	for (unsigned int errors = 1; errors <= OPTIONS_TYPING_ERRORS; errors++)
+	for (unsigned int errors = 1; errors <= NEAR_ERRORS_MAX; errors++)
 		for (size_t i = 0; i < VERB_COUNT; i++)
-			if (options__is_near(word, verbs[i]->name, errors))
+			if (near__is(word, verbs[i]->name, errors))
 				return verbs[i]->name;
 	return NULL;
 }

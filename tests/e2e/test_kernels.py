@@ -17,6 +17,7 @@ pytestmark = pytest.mark.timeout(1800)
 
 MACHINES = machine.FEW_MACHINES
 SECONDS, RATE = "1", "999"
+READS = "syscalls:sys_exit_read:ret"
 
 
 @pytest.fixture(scope="module")
@@ -34,9 +35,12 @@ def initrd(binary, tmp_path_factory):
         blame = describe_job([PROFILER, *OUTPUTS, "--gil-blame", "-d", SECONDS, "-r", RATE],
                              [describe(image.guest_command(contents.pythons()[-1]) +
                                        ["-S", "/programs/gil.py", "keep_here", "sleep_here"], 0)])
+        calls = describe_job([PROFILER, *OUTPUTS, "-d", SECONDS, "--show", READS, "-e", READS,
+                              "-e", "sched:sched_waking", "-e", "net:net_dev_queue:len", "-e", "cpu-clock"],
+                             [reader])
         return build_image(str(tmp_path_factory.mktemp("image")), binary, contents,
                            {"profile": profile, "kernel frames": below, "native frames": native,
-                            "waits": waits, "blame": blame})
+                            "waits": waits, "blame": blame, "calls": calls})
     return make
 
 
@@ -117,6 +121,16 @@ def test_who_keeps_the_gil(kernel):
     assert any(frame.name == "keep_here" for frames, _ in stacks for frame in frames)
     assert event["events"] == event["samples"] + event["without_gil"] + event["lost"]
     assert sum(value for _, value in stacks) == event["value"]
+
+
+def test_calls(kernel):
+    """The programs for tracepoints load, and find what these are called with."""
+    stacks = parse_folded(kernel.succeeded("calls")["profile"])
+    assert any(frames[-1].name == "read_all" and value for frames, value in stacks), stacks
+    events = kernel.ledger("calls")["per_event"]
+    assert events[READS]["value"] == sum(value for _, value in stacks)
+    for event in events.values():
+        assert event["events"] == event["samples"] + event["lost"]
 
 
 def test_ledger(kernel):

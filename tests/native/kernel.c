@@ -90,6 +90,14 @@ void kernel__walk_native(bool all)
 	configure((struct config){ .native = 1, .native_all = all });
 }
 
+void kernel__set_tracepoint(const struct tracepoint *tracepoint, const struct kernel_code *code)
+{
+	struct config wanted = { .tracepoints = { *tracepoint } };
+
+	wanted.interrupts[1] = *code;
+	configure(wanted);
+}
+
 void kernel__load(__u32 cpus)
 {
 	memset(&kernel, 0, sizeof(kernel));
@@ -316,6 +324,17 @@ bool kernel__list(struct task_struct *task, __u32 from, struct blocked_thread *t
 		task->stack = &kernel_stack;
 	list_blocked(&context);
 	return kernel.listings;
+}
+
+void kernel__call_tracepoint(__u64 *arguments)
+{
+	enter();
+	tracepoint(arguments);
+}
+
+void kernel__claim(bool taken)
+{
+	((struct walk *)maps[WALKS].values)[kernel.cpu].claims += taken ? 1 : -1;
 }
 
 struct last_sample kernel__sample(void)
@@ -690,11 +709,16 @@ __u32 bpf_get_prandom_u32(void)
 /* No test asks for kernel frames. */
 long bpf_get_stack(void *context, void *buffer, __u32 size, __u64 flags)
 {
+	__u32 skipped = flags & 0xff, bytes;
+
 	(void)context;
-	(void)buffer;
-	(void)size;
-	(void)flags;
-	return -1;
+	if (kernel.stack_depth <= skipped)
+		return -1;
+	bytes = (kernel.stack_depth - skipped) * sizeof(__u64);
+	if (bytes > size)
+		bytes = size;
+	memcpy(buffer, kernel.stack + skipped, bytes);
+	return bytes;
 }
 
 long bpf_get_task_stack(struct task_struct *task, void *buffer, __u32 size, __u64 flags)

@@ -34,6 +34,9 @@ struct kernel {
 	bool second_event;		      /* it is the second one that interrupts */
 	struct mm_struct *memory;	      /* NULL: always the same */
 
+	const __u64 *stack; /* the kernel's own, program counters; the program's first */
+	__u32 stack_depth;
+
 	/* Of user space's PID namespace: how many it is within, and its numbers of the thread. */
 	__u32 pid_level, inner_tgid, inner_tid;
 
@@ -101,6 +104,15 @@ void kernel__leave_out_waits(__u64 min_ns);
 /* Whether TASK, NULL after the last one, is listed among the blocked threads that have no wait, or
  * whose wait has the slot FROM or a later one; then *THREAD is what is listed. */
 bool kernel__list(struct task_struct *task, __u32 from, struct blocked_thread *thread);
+
+/* What the first event is a call of, until the next load, and the code that handles interrupts. */
+void kernel__set_tracepoint(const struct tracepoint *tracepoint, const struct kernel_code *code);
+
+/* Calls that tracepoint with ARGUMENTS. */
+void kernel__call_tracepoint(__u64 *arguments);
+
+/* Takes the scratch of the current CPU, as a program does that is interrupted, or gives it back. */
+void kernel__claim(bool taken);
 
 /* Loads the program for CPUS CPUs; the current one is 0, and the memory one's own. */
 void kernel__load(__u32 cpus);

@@ -44,6 +44,14 @@ static void names_are_events(void **state)
 	assert_null(event__parse("task-clock:1000", &event));
 	assert_true(event.source == &event_perf && event.period == 1000);
 	assert_string_equal(event.unit, "nanoseconds");
+	assert_null(event__parse("net:net_dev_queue:skb.len", &event));
+	assert_string_equal(event.name, "net:net_dev_queue:skb.len");
+	assert_true(event.source == &event_tracepoint && event.period == 1);
+	/* As the store has it. */
+	assert_null(event__parse("net:net_dev_queue:1", &event));
+	assert_string_equal(event.name, "net:net_dev_queue");
+	assert_null(event__parse("net:net_dev_queue:len:1", &event));
+	assert_string_equal(event.name, "net:net_dev_queue:len");
 	event = event__default();
 	assert_true(event.source == &event_cpu_clock && !event.period);
 }
@@ -74,6 +82,15 @@ static void what_is_no_event_is_refused(void **state)
 		"cpu/event=0x3c",
 		"cpu/event=0x3c/u",
 		"task-clock@99",
+		"net:",
+		":net_dev_queue",
+		"net:9",
+		"net:net_dev_queue:",
+		"net:net_dev_queue:2",
+		"net:net_dev_queue@99",
+		"net:net_dev_queue:len:2",
+		"net:net_dev_queue:len-",
+		"net:net_dev_queue len",
 	};
 
 	(void)state;

@@ -96,7 +96,7 @@ static void json_has_every_field(void **state)
 		"'caller_unclear': 0,"
 		"  'frame_fault': 3, 'frame_address': 0, 'frame_unlinked': 0, 'frame_entering': 0,"
 		"  'greenlet_starting': 0, 'not_supported': 0, 'unreadable': 0, 'not_known_yet': "
-		"0, 'code_replaced': 0, 'gil_untold': 0},"
+		"0, 'code_replaced': 0, 'gil_untold': 0, 'in_interrupt': 0},"
 		" 'stacks': 50, 'code_objects': 20, 'unnamed_code_objects': 1, 'ring_full': 6,"
 		" 'cpus_not_sampled': 2, 'samples_of_unknown_processes': 11,"
 		" 'unknown_commands': {'grep': 3, 'app.py': 7, '[unknown]': 1},"

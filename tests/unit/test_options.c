@@ -7,6 +7,7 @@
 #include <cmocka.h>
 
 #include "base/log.h"
+#include "base/near.h"
 #include "options/option_table.h"
 #include "verbs.h"
 
@@ -275,17 +276,17 @@ static void test_spellings(void **state)
 static void test_what_a_word_is_near_to(void **state)
 {
 	(void)state;
-	assert_true(options__is_near("rport", "report", 2));
-	assert_true(options__is_near("repor", "report", 2));
-	assert_true(options__is_near("hceck", "check", 2));
-	assert_true(options__is_near("aagents", "agent", 2));
-	assert_true(options__is_near("agent", "agent", 2));
-	assert_false(options__is_near("app", "agent", 2));
-	assert_false(options__is_near("recording", "record", 2));
-	assert_false(options__is_near("", "a", 2));
-	assert_true(options__is_near("repor", "report", 1));
-	assert_false(options__is_near("repor", "record", 1));
-	assert_false(options__is_near("ab", "check", 2));
+	assert_true(near__is("rport", "report", 2));
+	assert_true(near__is("repor", "report", 2));
+	assert_true(near__is("hceck", "check", 2));
+	assert_true(near__is("aagents", "agent", 2));
+	assert_true(near__is("agent", "agent", 2));
+	assert_false(near__is("app", "agent", 2));
+	assert_false(near__is("recording", "record", 2));
+	assert_false(near__is("", "a", 2));
+	assert_true(near__is("repor", "report", 1));
+	assert_false(near__is("repor", "record", 1));
+	assert_false(near__is("ab", "check", 2));
 }
 
 /* Every option is shown with the verbs that take it, and has one letter and one name in each. */

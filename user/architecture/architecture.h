@@ -46,6 +46,13 @@ struct architecture {
 	 * none. */
 	uint32_t other_calls;
 
+	/* Where the kernel's saved registers have a system call's arguments, and its number, which
+	 * has that many bytes. */
+	uint16_t call_arguments[6], call_number, call_number_bytes;
+
+	/* Where the kernel's entries of interrupts begin. */
+	const char *first_interrupt;
+
 	/* User code sets the thread pointer itself.  The kernel learns it when the thread is
 	 * switched out. */
 	bool is_noted_late;

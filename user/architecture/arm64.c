@@ -345,5 +345,9 @@ const struct architecture arm64_architecture = {
 	.returns_first = returns_first,
 	.decode_thread_area = decode_thread_area,
 	.decode_entry_gap = decode_entry_gap,
+	.call_arguments = { 0, 8, 16, 24, 32, 40 },
+	.call_number = 280,
+	.call_number_bytes = 4,
+	.first_interrupt = "__irqentry_text_start",
 	.is_noted_late = true,
 };

@@ -86,4 +86,8 @@ const struct architecture x86_architecture = {
 	.starting_calls = { FORK, VFORK },
 	.starting_call_count = 2,
 	.other_calls = X32_BIT,
+	.call_arguments = { 112, 104, 96, 56, 72, 64 },
+	.call_number = 120,
+	.call_number_bytes = 8,
+	.first_interrupt = "asm_common_interrupt",
 };

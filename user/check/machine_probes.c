@@ -18,6 +18,7 @@
 #include "base/xalloc.h"
 #include "check/check.h"
 #include "events/periods.h"
+#include "events/tracepoint_types.h"
 #include "processes/pid_namespace.h"
 #include "profile/ledger.h"
 #include "recording/privileges.h"

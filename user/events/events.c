@@ -9,8 +9,9 @@
 #define PERIOD_MAX 1000000000000ULL
 #define RATE_MAX   1000000ULL
 
-const struct event_source *const event_sources[] = { &event_cpu_clock, &event_perf, &event_off_cpu,
-						     &event_gil_blame, NULL };
+const struct event_source *const event_sources[] = {
+	&event_cpu_clock, &event_perf, &event_off_cpu, &event_tracepoint, &event_gil_blame, NULL,
+};
 
 /* The COUNT bytes at NAME as an event in EVENT; whether there is one. */
 static bool find(const char *name, size_t count, struct event *event)
@@ -18,7 +19,8 @@ static bool find(const char *name, size_t count, struct event *event)
 	const struct event *listed;
 
 	for (size_t i = 0; event_sources[i]; i++) {
-		for (size_t j = 0; (listed = event_sources[i]->list(j)); j++) {
+		for (size_t j = 0; event_sources[i]->list && (listed = event_sources[i]->list(j));
+		     j++) {
 			if (strncmp(listed->name, name, count) != 0 || listed->name[count])
 				continue;
 			*event = *listed;
@@ -57,6 +59,8 @@ static char *parse_period(const char *text, struct event *event)
 				 event->name);
 	if (*text && strspn(text, "ukph") == strlen(text))
 		return refuse_modifier(text);
+	if (event->source->program == PROGRAM_TRACEPOINT && strcmp(text, "1") != 0)
+		return xasprintf("%s has no count: each call is a sample", event->name);
 	event->hz = 0;
 	event->period = parse_number(text, PERIOD_MAX);
 	return event->period ? NULL
@@ -71,7 +75,7 @@ static char *parse_rate(const char *text, struct event *event)
 	if (!event->hz)
 		return xasprintf("%s cannot be sampled at a rate: use %s%s", event->name,
 				 event->name,
-				 event->source->program == PROGRAM_SWITCHES ? "" : ":COUNT");
+				 event->source->program == PROGRAM_PERF_EVENT ? ":COUNT" : "");
 	if (strchr(text, ':'))
 		return xasprintf("%s is sampled by a count or at a rate: use only one of :COUNT "
 				 "and @HZ",
@@ -143,6 +147,24 @@ const char *events__impossible(const struct event *events, uint32_t count)
 		if (events[i].source != &event_cpu_clock && event__try(&events[i]))
 			return events[i].name;
 	return NULL;
+}
+
+char *events__resolve(struct event *events, uint32_t count, bool any_context)
+{
+	char *wrong = NULL;
+
+	for (uint32_t i = 0; i < count && !wrong; i++)
+		if (events[i].source->resolve)
+			wrong = events[i].source->resolve(&events[i], any_context);
+	return wrong;
+}
+
+bool events__may_interrupt(const struct event *events, uint32_t count)
+{
+	for (uint32_t i = 0; i < count; i++)
+		if (events[i].tracepoint.may_interrupt)
+			return true;
+	return false;
 }
 
 struct event event__named(const char *name)

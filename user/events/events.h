@@ -14,6 +14,9 @@
 struct bpf_program;
 struct event_source;
 
+/* More than any name of a tracepoint has. */
+#define TRACEPOINT_NAME_MAX 64
+
 /* A chosen event. */
 struct event {
 	const struct event_source *source;
@@ -23,6 +26,9 @@ struct event {
 	uint64_t config, config1, config2; /* ... these */
 	uint64_t period;		   /* events that a sample stands for; 0: a rate decides */
 	uint64_t hz;			   /* that rate; 0 by default: it takes none of its own */
+	/* Of a tracepoint, once it is resolved: the kernel's name of it, and what BPF has to do. */
+	char attach[TRACEPOINT_NAME_MAX];
+	struct tracepoint tracepoint;
 };
 
 /* HZ samples per second, and never more than LIMIT_HZ (HUGE_VAL: not known). */
@@ -40,18 +46,23 @@ struct interruptions {
 enum event_program {
 	PROGRAM_PERF_EVENT,
 	PROGRAM_SWITCHES, /* it runs at thread switches */
+	PROGRAM_TRACEPOINT,
 };
 
 struct event_source {
 	enum event_program program;
 	const char *meaning; /* as a profile has it */
 	bool blames;	     /* only the GIL's holder is sampled, once for each thread that waits */
-	/* The source's event INDEX, from 0, as it is by default; NULL: there is none. */
+	/* The source's event INDEX, from 0, as it is by default; NULL: no more.  NULL: it lists
+	 * none. */
 	const struct event *(*list)(size_t index);
 	/* Whether TEXT begins with an event that the source has but does not list.  If it does,
 	 * *LENGTH is the length of its name, and EVENT, which has the source, is filled, or *WRONG
 	 * is an error message that the caller frees.  NULL: it lists all. */
 	bool (*take)(const char *text, size_t *length, struct event *event, char **wrong);
+	/* Finds on this machine what EVENT names.  NULL, or an error message that the caller
+	 * frees.  NULL: there is nothing to find. */
+	char *(*resolve)(struct event *event, bool any_context);
 	/* Opens EVENT on each online CPU, without starting it.  0 with *RUN for close, or -errno of
 	 * perf_event_open. */
 	int (*open)(const struct event *event, struct event_rate rate, void **run);
@@ -76,6 +87,7 @@ extern const struct event_source event_cpu_clock;
 extern const struct event_source event_gil_blame;
 extern const struct event_source event_perf;
 extern const struct event_source event_off_cpu;
+extern const struct event_source event_tracepoint;
 
 /* All sources; NULL ends. */
 extern const struct event_source *const event_sources[];
@@ -94,6 +106,14 @@ char *event__parse(const char *text, struct event *event);
 
 /* The event NAME, which there must be, as it is by default. */
 struct event event__named(const char *name);
+
+/* Finds on this machine what the COUNT EVENTS name.  ANY_CONTEXT: also tracepoints whose samples
+ * may be of another thread than the one that caused them.  NULL, or an error message that the
+ * caller frees. */
+char *events__resolve(struct event *events, uint32_t count, bool any_context);
+
+/* Whether one of the COUNT EVENTS needs to know the kernel's code for interrupts. */
+bool events__may_interrupt(const struct event *events, uint32_t count);
 
 /* The CPU clock, which is sampled if no event is chosen. */
 struct event event__default(void);

@@ -5,18 +5,8 @@
  * A sample is one wait, and its value is the length in nanoseconds.  So the event has no rate and a
  * period of 1, and outputs show the value.
  */
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <bpf/libbpf.h>
-
-#include "base/xalloc.h"
 #include "events/events.h"
-
-struct off_cpu_run {
-	struct bpf_link *link; /* NULL: not attached */
-};
+#include "events/linked_run.h"
 
 static const struct event *list(size_t index)
 {
@@ -25,41 +15,11 @@ static const struct event *list(size_t index)
 	return index ? NULL : &event;
 }
 
-static int open_run(const struct event *event, struct event_rate rate, void **run)
-{
-	(void)event;
-	(void)rate;
-	*run = xcalloc(1, sizeof(struct off_cpu_run));
-	return 0;
-}
-
-static int attach(void *run, const struct bpf_program *program)
-{
-	struct off_cpu_run *opened = run;
-
-	opened->link = bpf_program__attach(program);
-	return opened->link ? 0 : -errno;
-}
-
-static void detach(void *run)
-{
-	struct off_cpu_run *opened = run;
-
-	bpf_link__destroy(opened->link);
-	opened->link = NULL;
-}
-
-static void close_run(void *run)
-{
-	detach(run);
-	free(run);
-}
-
 const struct event_source event_off_cpu = {
 	.program = PROGRAM_SWITCHES,
 	.list = list,
-	.open = open_run,
-	.attach = attach,
-	.detach = detach,
-	.close = close_run,
+	.open = linked_run__open,
+	.attach = linked_run__attach,
+	.detach = linked_run__detach,
+	.close = linked_run__close,
 };

@@ -2,13 +2,9 @@
 #include <sys/syscall.h>
 
 #include "base/xalloc.h"
+#include "events/system_call.h"
 #include "naming/waits.h"
 #include "pybpfprof.h"
-
-/* By their numbers: generated from the kernel's header. */
-static const char *const names[] = {
-#include "system_call_names.h"
-};
 
 static const struct {
 	uint32_t number;
@@ -40,7 +36,7 @@ static const char *word_of(uint32_t number)
 	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
 		if (kinds[i].number == number)
 			return kinds[i].text;
-	return number < sizeof(names) / sizeof(names[0]) ? names[number] : NULL;
+	return system_call__name(number);
 }
 
 char *wait__text(uint32_t wait)

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/near.h"
 #include "base/xalloc.h"
 #include "options/option_table.h"
 
@@ -11,34 +12,13 @@ struct reading {
 	const struct option *words; /* the option that further words are values of, or NULL */
 };
 
-/* Whether the words differ by at most ERRORS letters: changed, added, dropped or swapped. */
-static bool is_near(const char *one, const char *other, unsigned int errors)
-{
-	for (; *one && *one == *other; one++)
-		other++;
-	if (!*one && !*other)
-		return true;
-	if (!errors--)
-		return false;
-	return (*one && is_near(one + 1, other, errors)) ||
-	       (*other && is_near(one, other + 1, errors)) ||
-	       (*one && *other && is_near(one + 1, other + 1, errors)) ||
-	       (*one && *other && one[0] == other[1] && one[1] == other[0] &&
-		is_near(one + 2, other + 2, errors));
-}
-
-bool options__is_near(const char *word, const char *other, unsigned int errors)
-{
-	return strlen(word) > errors && is_near(word, other, errors);
-}
-
 static char *refuse_option(const struct verb *verb, const char *name)
 {
-	for (unsigned int errors = 1; errors <= OPTIONS_TYPING_ERRORS; errors++)
+	for (unsigned int errors = 1; errors <= NEAR_ERRORS_MAX; errors++)
 		for (const struct option *option = NULL;
 		     (option = option_table__next(verb, option));)
 			if (option->name && !option->instead &&
-			    options__is_near(name, option->name, errors))
+			    near__is(name, option->name, errors))
 				return xasprintf("unknown option '--%s': did you mean --%s?", name,
 						 option->name);
 	return xasprintf("unknown option '--%s'", name);
@@ -170,6 +150,8 @@ char *command_line__read(struct options *options)
 			wrong = take_letters(&reading, word);
 		else if (reading.words && *word >= '0' && *word <= '9')
 			add(&reading, reading.words, word);
+		else if (options->verb->bit == VERB_EVENTS && !options->tracepoint)
+			options->tracepoint = word;
 		else
 			wrong = refuse_word(options->verb, word);
 	}

@@ -290,6 +290,11 @@ static const struct option option_table[] = {
 	  "`pybpfprof events` lists; several with -e each. EVENT:COUNT: a sample for COUNT events; "
 	  "EVENT@HZ: that rate",
 	  take_event, FIELD(plan), .verbs = RECORD | AGENT, .flags = OPTION_LIST | OPTION_FIXED },
+	{ "any-context", 0, NULL,
+	  "with -e, also tracepoints that the kernel may call for another thread than the one that "
+	  "runs",
+	  take_flag, FIELD(plan.any_context), .verbs = RECORD | AGENT | EVENTS,
+	  .flags = OPTION_FIXED },
 	{ "off-cpu", 0, NULL,
 	  "where threads wait, for what, and for how long; record: the same as -e off-cpu, agent: "
 	  "beside the other events",

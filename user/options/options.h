@@ -90,6 +90,8 @@ struct options {
 	bool wall;	  /* record: the clock and off-cpu as one event */
 	bool all, subprocesses, threads;
 
+	const char *tracepoint; /* events: show its fields; NULL: list all events */
+
 	/* record */
 	bool no_native;
 
@@ -158,10 +160,5 @@ void options__print_help(const struct verb *verb);
 
 /* Writes the values in effect as a configuration file, with the source of each in a comment. */
 void options__print_config(const struct options *options, FILE *file);
-
-/* Whether the user may have meant OTHER by WORD: whether they differ by at most ERRORS letters that
- * were changed, added, dropped or swapped.  ERRORS goes from 1 to OPTIONS_TYPING_ERRORS. */
-#define OPTIONS_TYPING_ERRORS 2
-bool options__is_near(const char *word, const char *other, unsigned int errors);
 
 #endif

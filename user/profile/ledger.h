@@ -45,6 +45,7 @@ struct ledger {
 	union {
 		struct {
 			uint64_t events, lost;
+			uint64_t busy; /* of those: another sample was taken on the CPU then */
 			uint64_t without_gil; /* left out by --gil or --gil-blame */
 			uint64_t left_out;    /* counted by the kernel but not delivered, of any
 						 process */
@@ -57,7 +58,7 @@ struct ledger {
 					       meanwhile */
 			uint64_t brief;	    /* that of waits that were too short to be shown */
 		};
-		uint64_t counts[7 + OUTCOME_COUNT + NATIVE_OUTCOME_COUNT]; /* all of these */
+		uint64_t counts[8 + OUTCOME_COUNT + NATIVE_OUTCOME_COUNT]; /* all of these */
 	};
 	uint64_t stacks;
 	uint64_t code_objects;

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
+#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -90,8 +91,9 @@ char *profile_events__type(const struct profile_event *event)
 {
 	char *type = xstrdup(event->period ? event->name : "cpu");
 
-	for (char *at = type; (at = strchr(at, '-'));)
-		*at = '_';
+	for (char *at = type; *at; at++)
+		if (!isalnum((unsigned char)*at))
+			*at = '_';
 	return type;
 }
 
@@ -108,10 +110,11 @@ static json_t *event_json(const struct profile *profile, uint32_t event)
 	for (size_t i = 0; i < profile->sample_count; i++)
 		if (profile->samples[i].event == event)
 			value += profile->samples[i].amount.value;
-	json = json_pack("{s:s, s:I, s:I, s:I, s:I, s:I}", "unit", profile->events[event].unit,
+	json = json_pack("{s:s, s:I, s:I, s:I, s:I, s:I, s:I}", "unit", profile->events[event].unit,
 			 "period", (json_int_t)profile__period(profile, event), "value",
 			 (json_int_t)value, "left_out", (json_int_t)ledger.left_out, "unmatched",
-			 (json_int_t)ledger.unmatched, "brief", (json_int_t)ledger.brief);
+			 (json_int_t)ledger.unmatched, "brief", (json_int_t)ledger.brief, "busy",
+			 (json_int_t)ledger.busy);
 	for (size_t i = 0; i < sizeof(of_event) / sizeof(of_event[0]); i++)
 		json_object_set(json, of_event[i], json_object_get(whole, of_event[i]));
 	json_decref(whole);

@@ -17,6 +17,7 @@
 
 #include "base/log.h"
 #include "base/xalloc.h"
+#include "events/tracepoint_types.h"
 #include "processes/pid_namespace.h"
 #include "reading/reader.h"
 #include "recording/privileges.h"
@@ -26,6 +27,7 @@
 #include "system/limits.h"
 #include "system/passwd.h"
 #include "system/system_calls.h"
+#include "unwind/kernel_symbols.h"
 
 #define RATE_LIMIT_PATH "/proc/sys/kernel/perf_event_max_sample_rate"
 
@@ -352,6 +354,13 @@ struct obstacle privileges__events(int error, const char *event)
 	}
 	return follower(xasprintf("perf events could not be started (%s)", strerror(-error)),
 			"please report it with the kernel's version");
+}
+
+struct obstacle privileges__interrupts(const char *reason)
+{
+	return obstacle(xasprintf("calls of this tracepoint in interrupts cannot be told apart: %s",
+				  reason),
+			KERNEL_SYMBOLS_MENDS "; syscalls:... and task:... need no symbols");
 }
 
 struct obstacle privileges__signals(int error)

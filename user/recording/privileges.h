@@ -10,7 +10,6 @@
 #include "base/exit_status.h"
 #include "system/capabilities.h"
 
-#define BTF_PATH	  "/sys/kernel/btf/vmlinux"
 #define PTRACE_SCOPE_PATH "/proc/sys/kernel/yama/ptrace_scope"
 
 /* The remedy if memory is short. */
@@ -52,6 +51,9 @@ bool privileges__needs(const struct capability *capability, bool other_users);
 struct obstacle privileges__load(int error, bool native);
 struct obstacle privileges__events(int error, const char *event);
 struct obstacle privileges__signals(int error);
+
+/* Why calls of a tracepoint in interrupts cannot be told apart: for REASON. */
+struct obstacle privileges__interrupts(const char *reason);
 
 /* Whether the kernel is MAJOR.MINOR or newer; true if its version is unknown. */
 bool privileges__kernel_is(unsigned int major, unsigned int minor);

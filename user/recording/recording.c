@@ -11,6 +11,7 @@
 #include "base/log.h"
 #include "base/now.h"
 #include "base/xalloc.h"
+#include "events/interrupts.h"
 #include "naming/counts.h"
 #include "naming/symbolizer.h"
 #include "profile/profile_events.h"
@@ -118,6 +119,20 @@ static void read_kernel_symbols(struct recording *recording)
 	recording->naming.kernel = recording->kernel;
 }
 
+/* The same. */
+static enum exit_status find_interrupts(struct sampler_scope *scope)
+{
+	struct kernel_symbols *symbols;
+	const char *obstacle;
+
+	if (!events__may_interrupt(scope->events, scope->event_count))
+		return STATUS_WRITTEN;
+	symbols = kernel_symbols__read(KERNEL_SYMBOLS_PATH);
+	obstacle = interrupts__find(symbols, scope->interrupts);
+	kernel_symbols__free(symbols);
+	return obstacle ? obstacle__say(privileges__interrupts(obstacle)) : STATUS_WRITTEN;
+}
+
 /* Call it after everything else has worked: an error is one line. */
 static void say_what_is_missing(const struct recording *recording)
 {
@@ -168,6 +183,8 @@ enum exit_status recording__open(const struct recording_plan *plan,
 					   plan->following == FOLLOW_ALL, plan->native);
 	if (!status && recording->scope.kernel)
 		read_kernel_symbols(recording);
+	if (!status)
+		status = find_interrupts(&recording->scope);
 	if (!status)
 		status = limits__raise_files(plan->pid_count);
 	if (!status)

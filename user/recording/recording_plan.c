@@ -31,15 +31,16 @@ bool recording_plan__add_event(struct recording_plan *plan, const struct event *
 	return true;
 }
 
-char *recording_plan__check(const struct recording_plan *plan)
+char *recording_plan__check(struct recording_plan *plan)
 {
+	bool waits = false;
+
 	for (uint32_t i = 0; i < plan->event_count; i++)
-		if (plan->events[i].source->program == PROGRAM_SWITCHES)
-			return NULL;
-	return plan->split_run_queue || plan->off_cpu_min_s > 0
-		       ? xasprintf("%s needs --off-cpu",
-				   plan->split_run_queue ? "--split-runqueue" : "--off-cpu-min")
-		       : NULL;
+		waits |= plan->events[i].source->program == PROGRAM_SWITCHES;
+	if (!waits && (plan->split_run_queue || plan->off_cpu_min_s > 0))
+		return xasprintf("%s needs --off-cpu",
+				 plan->split_run_queue ? "--split-runqueue" : "--off-cpu-min");
+	return events__resolve(plan->events, plan->event_count, plan->any_context);
 }
 
 bool recording_plan__needs_gil(const struct recording_plan *plan)

@@ -28,6 +28,7 @@ struct recording_plan {
 	bool split_run_queue; /* of off-cpu: time after wake-up is apart */
 	double off_cpu_min_s; /* shorter waits are left out */
 	bool gil;	      /* only samples of threads that hold the GIL */
+	bool any_context;     /* also tracepoints that are not known to be the thread's own */
 	enum line_detail lines;
 	enum thread_detail threads;
 	bool kernel;		 /* with the kernel's frames */
@@ -43,8 +44,9 @@ void recording_plan__free(struct recording_plan *plan);
 /* Adds EVENT, unless PLAN already has it.  False: it has EVENTS_MAX. */
 bool recording_plan__add_event(struct recording_plan *plan, const struct event *event);
 
-/* NULL, or an error message that the caller frees: what is set for off-cpu is without it. */
-char *recording_plan__check(const struct recording_plan *plan);
+/* Checks the events, and finds on this machine what they name (events__resolve).  NULL, or an error
+ * message that the caller frees: also if what is set for off-cpu is without it. */
+char *recording_plan__check(struct recording_plan *plan);
 
 /* Whether PLAN needs to know which thread holds the GIL. */
 bool recording_plan__needs_gil(const struct recording_plan *plan);

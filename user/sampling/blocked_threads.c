@@ -235,9 +235,9 @@ static void settle(struct blocked_threads *blocked)
 
 static void list(struct blocked_threads *blocked, uint64_t puts, int64_t now)
 {
+	int64_t begin = now_ns(), rest;
 	ssize_t count =
 		blocked_list__read(blocked->list, false, &blocked->threads, &blocked->capacity);
-	int64_t rest;
 
 	/* Later targets are sampled since they were put, a moment ago. */
 	if (blocked->puts != UINT64_MAX)
@@ -247,7 +247,7 @@ static void list(struct blocked_threads *blocked, uint64_t puts, int64_t now)
 	blocked->next = 0;
 	blocked->unproved = 0;
 	blocked->serial = 0;
-	rest = LIST_REST_FACTOR * (now_ns() - now);
+	rest = LIST_REST_FACTOR * (now_ns() - begin);
 	blocked->next_list = now + (rest > PAUSE_NS ? rest : PAUSE_NS);
 }
 

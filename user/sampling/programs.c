@@ -8,11 +8,15 @@
 struct bpf_program *programs__of(const struct pybpfprof_bpf *bpf, const struct event *event,
 				 uint32_t number)
 {
-	struct bpf_program *const programs[EVENTS_MAX] = { bpf->progs.sample, bpf->progs.sample_1,
-							   bpf->progs.sample_2,
-							   bpf->progs.sample_3 };
+	struct bpf_program *const programs[][EVENTS_MAX] = {
+		[PROGRAM_PERF_EVENT] = { bpf->progs.sample, bpf->progs.sample_1,
+					 bpf->progs.sample_2, bpf->progs.sample_3 },
+		[PROGRAM_TRACEPOINT] = { bpf->progs.tracepoint, bpf->progs.tracepoint_1,
+					 bpf->progs.tracepoint_2, bpf->progs.tracepoint_3 },
+	};
+	enum event_program program = event->source->program;
 
-	return event->source->program == PROGRAM_SWITCHES ? bpf->progs.off_cpu : programs[number];
+	return program == PROGRAM_SWITCHES ? bpf->progs.off_cpu : programs[program][number];
 }
 
 bool programs__measure_waits(const struct pybpfprof_bpf *bpf)
@@ -33,10 +37,12 @@ int programs__choose(struct pybpfprof_bpf *bpf, const struct sampler_scope *scop
 		{ bpf->progs.follow_mapping, follows && with_mappings },
 		{ bpf->progs.count_gil_queue, bpf->rodata->config.blamed },
 	};
-	struct bpf_program *const samples[] = { bpf->progs.sample,    bpf->progs.sample_1,
-						bpf->progs.sample_2,  bpf->progs.sample_3,
-						bpf->progs.off_cpu,   bpf->progs.count_wait,
-						bpf->progs.end_sleep, bpf->progs.list_blocked };
+	struct bpf_program *const samples[] = { bpf->progs.sample,	 bpf->progs.sample_1,
+						bpf->progs.sample_2,	 bpf->progs.sample_3,
+						bpf->progs.tracepoint,	 bpf->progs.tracepoint_1,
+						bpf->progs.tracepoint_2, bpf->progs.tracepoint_3,
+						bpf->progs.off_cpu,	 bpf->progs.count_wait,
+						bpf->progs.end_sleep,	 bpf->progs.list_blocked };
 	int error = 0;
 
 	for (size_t i = 0; i < sizeof(choices) / sizeof(choices[0]) && !error; i++)

@@ -174,9 +174,16 @@ static uint64_t sum_of(const struct sampler *sampler, uint32_t event, size_t off
 	return sum(sampler, offsetof(struct cpu_counters, of[event]) + offset);
 }
 
+static uint64_t busy(const struct sampler *sampler, uint32_t event)
+{
+	return sum_of(sampler, event, offsetof(struct event_counters, busy));
+}
+
+/* Lost samples have no layout: BPF says so of all others. */
 uint64_t sampler__outcomes(const struct sampler *sampler, uint32_t event, enum outcome outcome)
 {
-	return sum_of(sampler, event,
+	return (outcome == OUTCOME_NO_LAYOUT ? busy(sampler, event) : 0) +
+	       sum_of(sampler, event,
 		      offsetof(struct event_counters, outcomes) + outcome * sizeof(uint64_t));
 }
 
@@ -194,9 +201,12 @@ void sampler__account(const struct sampler *sampler, uint32_t event, struct ledg
 {
 	const struct event_source *source = sampler->events[event].source;
 
-	ledger->events = sum_of(sampler, event, offsetof(struct event_counters, events));
+	ledger->busy = busy(sampler, event);
+	ledger->events =
+		ledger->busy + sum_of(sampler, event, offsetof(struct event_counters, events));
 	/* While sampling goes on, a stack that is not defined yet may be in a later window. */
-	ledger->lost = sum_of(sampler, event, offsetof(struct event_counters, lost)) +
+	ledger->lost = ledger->busy +
+		       sum_of(sampler, event, offsetof(struct event_counters, lost)) +
 		       (sampler->running ? slots__never_defined(sampler->slots, event)
 					 : slots__undefined(sampler->slots, event));
 	ledger->without_gil = sum_of(sampler, event, offsetof(struct event_counters, without_gil));
@@ -340,7 +350,11 @@ static int load(struct sampler *sampler, const struct sampler_scope *scope, bool
 			bpf->rodata->config.off_cpu = i;
 		if (scope->events[i].source->blames)
 			bpf->rodata->config.blamed |= 1 << i;
+		memcpy((void *)&bpf->rodata->config.tracepoints[i], &scope->events[i].tracepoint,
+		       sizeof(struct tracepoint));
 	}
+	memcpy((void *)bpf->rodata->config.interrupts, scope->interrupts,
+	       sizeof(scope->interrupts));
 	bpf->rodata->config.held = scope->gil ? UINT32_MAX : bpf->rodata->config.blamed;
 	bpf->bss->page_shift = __builtin_ctzl(sysconf(_SC_PAGESIZE));
 	bpf->bss->following = scope->following;

@@ -30,6 +30,8 @@ struct sampler_scope {
 	bool gil;		 /* only of threads that hold the GIL */
 	struct event events[EVENTS_MAX];
 	uint32_t event_count; /* at least 1 */
+	/* The kernel's, if events__may_interrupt. */
+	struct kernel_code interrupts[INTERRUPT_CODES];
 };
 
 /* Loads the program for SCOPE; nothing is sampled yet.  0 with *SAMPLER for sampler__free, or the

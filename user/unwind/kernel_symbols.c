@@ -132,6 +132,22 @@ void kernel_symbols__free(struct kernel_symbols *symbols)
 	free(symbols);
 }
 
+bool kernel_symbols__find(const struct kernel_symbols *symbols, const char *name, uint64_t *start,
+			  uint64_t *end)
+{
+	for (size_t i = 0; i < symbols->count; i++) {
+		const struct symbol *symbol = &symbols->all[i];
+
+		if (symbol->name == NO_CODE || strcmp(symbols->names + symbol->name, name) != 0)
+			continue;
+		*start = *end = symbol->address;
+		for (size_t next = i; next < symbols->count && *end == *start; next++)
+			*end = symbols->all[next].address;
+		return true;
+	}
+	return false;
+}
+
 char *kernel_symbols__name(const struct kernel_symbols *symbols, uint64_t address)
 {
 	size_t count = symbols ? sorted__count_up_to(symbols->all, symbols->count,

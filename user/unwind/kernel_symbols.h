@@ -24,6 +24,10 @@ bool kernel_symbols__are_shown(const char *path);
 struct kernel_symbols *kernel_symbols__read(const char *path);
 void kernel_symbols__free(struct kernel_symbols *symbols);
 
+/* Finds the function NAME: its address, and that of the next symbol.  Whether there is one. */
+bool kernel_symbols__find(const struct kernel_symbols *symbols, const char *name, uint64_t *start,
+			  uint64_t *end);
+
 /* "vfs_read_[k]" for the function at ADDRESS; "[kernel]" if it is unknown or SYMBOLS is NULL.  The
  * caller frees. */
 char *kernel_symbols__name(const struct kernel_symbols *symbols, uint64_t address);

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include <string.h>
+
+#include "base/near.h"
+
+static bool is_near(const char *one, const char *other, unsigned int errors)
+{
+	for (; *one && *one == *other; one++)
+		other++;
+	if (!*one && !*other)
+		return true;
+	if (!errors--)
+		return false;
+	return (*one && is_near(one + 1, other, errors)) ||
+	       (*other && is_near(one, other + 1, errors)) ||
+	       (*one && *other && is_near(one + 1, other + 1, errors)) ||
+	       (*one && *other && one[0] == other[1] && one[1] == other[0] &&
+		is_near(one + 2, other + 2, errors));
+}
+
+bool near__is(const char *word, const char *other, unsigned int errors)
+{
+	return strlen(word) > errors && is_near(word, other, errors);
+}
