@@ -100,10 +100,15 @@ static __always_inline bool take_target(struct walk *walk, struct target *target
 	if (complete &&
 	    (walk->target.state == TARGET_PYTHON || walk->target.state == TARGET_REFUSED))
 		return !walk->target.memory || !memory || walk->target.memory == memory;
-	if (may_wait)
+	if (config.held) {
+		/* Nobody knows whether it held the GIL. */
+		counter->events++;
+		counter->without_gil++;
+	} else if (may_wait) {
 		__sync_fetch_and_add(&target->waiting, 1);
-	else
+	} else {
 		count_lost(counter);
+	}
 	return false;
 }
 
@@ -272,13 +277,11 @@ static __always_inline void sample_thread(void *context, struct bpf_perf_event_d
 	__u32 cpu = bpf_get_smp_processor_id();
 	struct event_counters *counter = counters_of(cpu, event);
 	struct walk *walk = bpf_map_lookup_elem(&walks, &cpu);
-	bool may_interrupt = !interrupted && config.tracepoints[event].may_interrupt, may_wait;
+	bool may_interrupt = !interrupted && config.tracepoints[event].may_interrupt;
 
 	if (!counter || !walk || !claim(walk, counter))
 		return;
-	/* Nobody knows whether a sample that waits held the GIL. */
-	may_wait = interrupted && !event && !(config.held & 1);
-	if (!take_target(walk, target, counter, may_wait)) {
+	if (!take_target(walk, target, counter, interrupted && !event)) {
 		release(walk);
 		return;
 	}
