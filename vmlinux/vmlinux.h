@@ -143,7 +143,7 @@ struct task_struct {
 	struct mm_struct *mm; /* NULL once the thread has given up its memory, to end */
 	int pid, tgid;	      /* in the machine's first PID namespace: of the thread, its process */
 	unsigned int __state; /* from 5.14 on; 0: it can run */
-	int on_cpu;	      /* it runs; absent where the machine can have one CPU alone */
+	unsigned int on_cpu;  /* it runs; absent where the machine can have one CPU alone */
 	unsigned long nvcsw, nivcsw; /* how often it was switched out */
 	char comm[16];
 	__u64 start_time; /* ns since boot, of a clock that never steps back */
