@@ -47,22 +47,16 @@ static __always_inline bool is_wanted(struct task_struct *task)
 /* As read_task_registers. */
 static __always_inline void list_registers(struct task_struct *task)
 {
-	struct pt_regs___task *registers;
+	struct pt_regs___task *registers =
+		registers_of(task, listed_stack_end, sizeof(listed_stack_end));
 
-	listed.has_registers = 0;
-	if (bpf_core_enum_value_exists(enum bpf_func_id, BPF_FUNC_task_pt_regs))
-		registers = (struct pt_regs___task *)bpf_task_pt_regs(task);
-	else if (copy_registers_of(task, listed_stack_end, sizeof(listed_stack_end)))
-		registers = (struct pt_regs___task *)listed_stack_end;
-	else
-		return;
-	if (!IS_USER_CODE(registers))
+	listed.has_registers = registers != 0;
+	if (!registers)
 		return;
 	COPY_REGISTERS(listed.registers, registers);
 	listed.stack_pointer = registers->STACK_POINTER;
 	listed.program_counter = registers->PROGRAM_COUNTER;
 	listed.system_call = SYSTEM_CALL(registers);
-	listed.has_registers = 1;
 }
 
 /* As read_kernel_stack. */

@@ -200,11 +200,10 @@ static __always_inline struct event_counters *counters_of(__u32 cpu, __u32 event
 }
 
 /* Walks the current thread's stack and counts it as a sample of EVENT.  WALK has its target and its
- * registers.  CONTEXT is the program's.  IN_KERNEL: the kernel works for the thread.  Returns
- * whether the stack has a slot. */
+ * registers, and the kernel's frames.  Returns whether the stack has a slot. */
 static __always_inline bool count_sample(struct walk *walk, struct target *target,
 					 struct event_counters *counter, __u32 cpu, __u32 event,
-					 __u64 value, void *context, bool in_kernel)
+					 __u64 value)
 {
 	__u64 thread = bpf_get_current_pid_tgid();
 	struct task_view task = view_task();
@@ -238,7 +237,6 @@ static __always_inline bool count_sample(struct walk *walk, struct target *targe
 		counter->native[walk->native.outcome % NATIVE_OUTCOME_SLOTS]++;
 		counter->resumptions += walk->native.resumptions;
 	}
-	read_kernel_stack(walk, context, config.kernel && in_kernel);
 	if (walk->kernel_depth)
 		push_kernel_frames(cpu);
 	counter->outcomes[walk->outcome % OUTCOME_SLOTS]++;
@@ -278,6 +276,7 @@ static __always_inline void sample_thread(void *context, struct bpf_perf_event_d
 	struct event_counters *counter = counters_of(cpu, event);
 	struct walk *walk = bpf_map_lookup_elem(&walks, &cpu);
 	bool may_interrupt = !interrupted && config.tracepoints[event].may_interrupt;
+	bool in_kernel = !interrupted || !IS_USER_CODE(&interrupted->regs);
 
 	if (!counter || !walk || !claim(walk, counter))
 		return;
@@ -294,13 +293,14 @@ static __always_inline void sample_thread(void *context, struct bpf_perf_event_d
 		value *= gil_waiters(&walk->target);
 	walk->wait = WAIT_NONE;
 	walk->own_frames = interrupted ? 0 : TRACEPOINT_FRAMES;
-	read_kernel_stack(walk, context, may_interrupt);
+	read_kernel_stack(walk, context, may_interrupt || (config.kernel && in_kernel));
 	walk->in_interrupt = may_interrupt && handles_interrupt(cpu);
+	if (!config.kernel)
+		walk->kernel_depth = 0;
 	read_registers(walk, cpu, interrupted);
 	if (walk->in_interrupt)
 		walk->has_registers = 0;
-	count_sample(walk, target, counter, cpu, event, value << rate_shift(&walk->target), context,
-		     !interrupted || !IS_USER_CODE(&interrupted->regs));
+	count_sample(walk, target, counter, cpu, event, value << rate_shift(&walk->target));
 	release(walk);
 }
 

@@ -61,6 +61,26 @@ static __always_inline bool copy_registers_of(struct task_struct *task, void *co
 	return size <= room && !bpf_probe_read_kernel(copy, size, (void *)(end - size));
 }
 
+static __always_inline bool has_task_registers(void)
+{
+	return bpf_core_enum_value_exists(enum bpf_func_id, BPF_FUNC_task_pt_regs);
+}
+
+/* The registers of TASK's user code, perhaps in the ROOM bytes at COPY; NULL: there are none. */
+static __always_inline struct pt_regs___task *registers_of(struct task_struct *task, void *copy,
+							   __u32 room)
+{
+	struct pt_regs___task *registers;
+
+	if (has_task_registers())
+		registers = (struct pt_regs___task *)bpf_task_pt_regs(task);
+	else if (copy_registers_of(task, copy, room))
+		registers = copy;
+	else
+		return 0;
+	return IS_USER_CODE(registers) ? registers : 0;
+}
+
 /* Takes the registers of the user code while the kernel works for it, mostly on a page fault.  A
  * function apart from the one that reads the context's: the verifier does not let both use the same
  * instruction. */
@@ -71,14 +91,11 @@ __noinline int read_task_registers(__u32 cpu)
 
 	if (!walk)
 		return 0;
-	if (bpf_core_enum_value_exists(enum bpf_func_id, BPF_FUNC_task_pt_regs))
-		registers = (struct pt_regs___task *)bpf_task_pt_regs(bpf_get_current_task_btf());
-	else if (copy_registers_of((struct task_struct *)bpf_get_current_task(), walk->block,
-				   sizeof(walk->block)))
-		registers = (struct pt_regs___task *)walk->block;
-	else
-		return 0;
-	if (!IS_USER_CODE(registers))
+	registers =
+		registers_of(has_task_registers() ? bpf_get_current_task_btf()
+						  : (struct task_struct *)bpf_get_current_task(),
+			     walk->block, sizeof(walk->block));
+	if (!registers)
 		return 0;
 	COPY_REGISTERS(walk->registers, registers);
 	walk->stack_pointer = registers->STACK_POINTER;

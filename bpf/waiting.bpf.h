@@ -209,8 +209,9 @@ static __always_inline void begin_wait(void *context, struct task_struct *previo
 	if (take_target(walk, target, counter, false)) {
 		read_registers(walk, cpu, 0);
 		walk->in_interrupt = walk->own_frames = 0;
+		read_kernel_stack(walk, context, config.kernel);
 		walk->wait = wait_reason(walk, cpu, state);
-		if (count_sample(walk, target, counter, cpu, event, 0, context, true)) {
+		if (count_sample(walk, target, counter, cpu, event, 0)) {
 			wait->hash = walk->hash;
 			wait->slot = cpu * STACK_SLOTS + walk->slot;
 			wait->queue_slot = NO_SLOT;

@@ -181,7 +181,9 @@ bool outside_walker__walk(struct outside_walker *begun, const struct blocked_thr
 	walk->program_counter = thread->program_counter;
 	walk->system_call = thread->system_call;
 	walk->wait = wait_reason(walk, 0, thread->state);
-	if (!count_sample(walk, &target, counted, 0, config.off_cpu, 0, NULL, true))
+	memcpy(walk->kernel, thread->kernel, sizeof(walk->kernel));
+	walk->kernel_depth = thread->kernel_depth;
+	if (!count_sample(walk, &target, counted, 0, config.off_cpu, 0))
 		return false;
 	result->hash = walk->hash;
 	result->outcome = walk->outcome;
@@ -299,14 +301,11 @@ __u32 bpf_get_prandom_u32(void)
 
 long bpf_get_stack(void *context, void *buffer, __u32 size, __u64 flags)
 {
-	const struct blocked_thread *thread = walker->thread;
-
 	(void)context;
+	(void)buffer;
+	(void)size;
 	(void)flags;
-	if (thread->kernel_depth * sizeof(__u64) > size)
-		return -1;
-	memcpy(buffer, thread->kernel, thread->kernel_depth * sizeof(__u64));
-	return thread->kernel_depth * sizeof(__u64);
+	return -1;
 }
 
 long bpf_get_task_stack(struct task_struct *task, void *buffer, __u32 size, __u64 flags)
