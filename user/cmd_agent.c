@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
+#include <errno.h>
 #include <stdio.h>
 
 #include "agent/agent.h"
@@ -13,10 +14,10 @@ static char *add_off_cpu(struct recording_plan *plan)
 
 	if (!plan->event_count)
 		recording_plan__add_event(plan, &clock);
-	return recording_plan__add_event(plan, &off_cpu)
-		       ? NULL
-		       : xasprintf("off-cpu is one event more than the %d that are possible",
-				   EVENTS_MAX);
+	return recording_plan__add_event(plan, &off_cpu) == -ENOSPC
+		       ? xasprintf("off-cpu is one event more than the %d that are possible",
+				   EVENTS_MAX)
+		       : NULL;
 }
 
 static char *check(struct options *options)

@@ -118,7 +118,7 @@ static char *check_gil(struct options *options)
 /* The format is known. */
 static char *check_events(struct options *options)
 {
-	struct event off_cpu = event__named("off-cpu");
+	struct event clock = event__default(), off_cpu = event__named("off-cpu");
 	char *wrong;
 
 	if (options->wall && (options->off_cpu || options->plan.event_count || options->show))
@@ -126,11 +126,11 @@ static char *check_events(struct options *options)
 			"--wall has CPU time and off-cpu as one: leave out -e, --off-cpu and "
 			"--show");
 	if (options->wall) {
-		options->plan.events[options->plan.event_count++] = event__default();
-		options->plan.events[options->plan.event_count++] = off_cpu;
+		recording_plan__add_event(&options->plan, &clock);
+		recording_plan__add_event(&options->plan, &off_cpu);
 		return NULL;
 	}
-	if (options->off_cpu && !recording_plan__add_event(&options->plan, &off_cpu))
+	if (options->off_cpu && recording_plan__add_event(&options->plan, &off_cpu) == -ENOSPC)
 		return xasprintf("--off-cpu is one event more than the %d that are possible",
 				 EVENTS_MAX);
 	wrong = recording_plan__check(&options->plan);

@@ -88,6 +88,14 @@ static int close_stream(void *cookie)
 	return 0;
 }
 
+char *xappend(char *list, const char *separator, const char *word)
+{
+	char *longer = xasprintf("%s%s%s", list, *list ? separator : "", word);
+
+	free(list);
+	return longer;
+}
+
 FILE *xopen_memstream(char **text, size_t *size)
 {
 	const cookie_io_functions_t functions = { .write = append, .close = close_stream };

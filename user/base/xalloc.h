@@ -22,6 +22,10 @@ char *xasprintf(const char *format, ...) __attribute__((format(printf, 1, 2)));
  * fclose(), which has no other error.  The caller frees *TEXT. */
 FILE *xopen_memstream(char **text, size_t *size);
 
+/* LIST with WORD added, behind SEPARATOR unless LIST is empty.  Frees LIST; the caller frees the
+ * result. */
+char *xappend(char *list, const char *separator, const char *word);
+
 /* Grows ARRAY, of *CAPACITY elements of SIZE bytes, to at least NEEDED elements. */
 void *xgrow(void *array, size_t *capacity, size_t needed, size_t size);
 

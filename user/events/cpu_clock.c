@@ -50,9 +50,15 @@ struct clock {
 
 static const struct event *list(size_t index)
 {
-	static const struct event event = { .name = "cpu-clock", .unit = "nanoseconds" };
+	static const struct event events[] = {
+		{ .name = "cpu-clock", .unit = "nanoseconds" },
+		{ .name = "gil-blame",
+		  .unit = "nanoseconds",
+		  .meaning = "time that other threads waited for the GIL",
+		  .blames = true },
+	};
 
-	return index ? NULL : &event;
+	return index < sizeof(events) / sizeof(events[0]) ? &events[index] : NULL;
 }
 
 static void close_all(void *run)
@@ -188,26 +194,6 @@ static void account(void *run, struct ledger *ledger)
 	ledger->cpus_not_sampled = clock->missed_count;
 	ledger->periods = clock->periods.drawn;
 }
-
-static const struct event *list_blame(size_t index)
-{
-	static const struct event event = { .name = "gil-blame", .unit = "nanoseconds" };
-
-	return index ? NULL : &event;
-}
-
-const struct event_source event_gil_blame = {
-	.meaning = "time that other threads waited for the GIL",
-	.blames = true,
-	.list = list_blame,
-	.open = open_all,
-	.attach = cpu_events__attach,
-	.detach = cpu_events__detach,
-	.close = close_all,
-	.tick = tick,
-	.set_rate = set_rate,
-	.account = account,
-};
 
 const struct event_source event_cpu_clock = {
 	.list = list,

@@ -10,7 +10,7 @@
 #define RATE_MAX   1000000ULL
 
 const struct event_source *const event_sources[] = {
-	&event_cpu_clock, &event_perf, &event_off_cpu, &event_tracepoint, &event_gil_blame, NULL,
+	&event_cpu_clock, &event_perf, &event_off_cpu, &event_tracepoint, NULL,
 };
 
 /* The COUNT bytes at NAME as an event in EVENT; whether there is one. */
@@ -141,10 +141,15 @@ int event__try(const struct event *event)
 	return error;
 }
 
+static bool is_clock(const struct event *event)
+{
+	return event->source == &event_cpu_clock && !event->blames;
+}
+
 const char *events__impossible(const struct event *events, uint32_t count)
 {
 	for (uint32_t i = 0; i < count; i++)
-		if (events[i].source != &event_cpu_clock && event__try(&events[i]))
+		if (!is_clock(&events[i]) && event__try(&events[i]))
 			return events[i].name;
 	return NULL;
 }
@@ -186,9 +191,8 @@ void events__name(const struct event *events, uint32_t count, struct profile *pr
 	for (uint32_t i = 0; i < count; i++) {
 		profile->events[i].name = events[i].name;
 		profile->events[i].unit = events[i].unit;
-		profile->events[i].meaning = events[i].source->meaning;
+		profile->events[i].meaning = events[i].meaning;
 		/* A rate's samples have their values, which are shown as they are. */
-		profile->events[i].period =
-			events[i].source == &event_cpu_clock ? 0 : events[i].period ?: 1;
+		profile->events[i].period = is_clock(&events[i]) ? 0 : events[i].period ?: 1;
 	}
 }

@@ -20,9 +20,11 @@ struct event_source;
 /* A chosen event. */
 struct event {
 	const struct event_source *source;
-	const char *name;		   /* "page-faults"; lives as long as the program */
-	const char *unit;		   /* of a sample's value */
-	uint32_t type;			   /* for the source, as are ... */
+	const char *name;    /* "page-faults"; lives as long as the program */
+	const char *unit;    /* of a sample's value */
+	const char *meaning; /* as a profile has it; NULL: the name says it */
+	bool blames;	     /* only the GIL's holder is sampled, once for each thread that waits */
+	uint32_t type;	     /* for the source, as are ... */
 	uint64_t config, config1, config2; /* ... these */
 	uint64_t period;		   /* events that a sample stands for; 0: a rate decides */
 	uint64_t hz;			   /* that rate; 0 by default: it takes none of its own */
@@ -51,8 +53,6 @@ enum event_program {
 
 struct event_source {
 	enum event_program program;
-	const char *meaning; /* as a profile has it */
-	bool blames;	     /* only the GIL's holder is sampled, once for each thread that waits */
 	/* The source's event INDEX, from 0, as it is by default; NULL: no more.  NULL: it lists
 	 * none. */
 	const struct event *(*list)(size_t index);
@@ -84,7 +84,6 @@ struct event_source {
 };
 
 extern const struct event_source event_cpu_clock;
-extern const struct event_source event_gil_blame;
 extern const struct event_source event_perf;
 extern const struct event_source event_off_cpu;
 extern const struct event_source event_tracepoint;

@@ -41,13 +41,8 @@ static char *list_fields(const char *folder)
 
 	free(path);
 	for (int i = 0; i < count; i++) {
-		if (entries[i]->d_name[0] != '.') {
-			char *longer =
-				xasprintf("%s%s%s", list, *list ? ", " : "", entries[i]->d_name);
-
-			free(list);
-			list = longer;
-		}
+		if (entries[i]->d_name[0] != '.')
+			list = xappend(list, ", ", entries[i]->d_name);
 		free(entries[i]);
 	}
 	if (count >= 0)

@@ -81,14 +81,9 @@ char *tracepoint__subsystems(void)
 	char *text = xstrdup(SYSTEM_CALLS);
 
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		char *longer;
-
-		if (rows[i].context == LOCKS ||
-		    (i && strcmp(rows[i].subsystem, rows[i - 1].subsystem) == 0))
-			continue;
-		longer = xasprintf("%s, %s", text, rows[i].subsystem);
-		free(text);
-		text = longer;
+		if (rows[i].context != LOCKS &&
+		    (!i || strcmp(rows[i].subsystem, rows[i - 1].subsystem) != 0))
+			text = xappend(text, ", ", rows[i].subsystem);
 	}
 	return text;
 }

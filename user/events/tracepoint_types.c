@@ -205,10 +205,7 @@ static bool compare(void *context, const char *path, const char *type,
 
 static void add_name(struct sought *sought, const char *name)
 {
-	char *longer = xasprintf("%s%s%s", sought->names ?: "", sought->names ? ", " : "", name);
-
-	free(sought->names);
-	sought->names = longer;
+	sought->names = xappend(sought->names ?: xstrdup(""), ", ", name);
 	sought->count++;
 }
 

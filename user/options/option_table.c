@@ -97,16 +97,15 @@ static char *take_event(const struct option *option, void *field, const char *va
 	struct recording_plan *plan = field;
 	struct event event;
 	char *wrong = event__parse(value, &event);
+	int error;
 
 	(void)option;
-	for (uint32_t i = 0; i < plan->event_count && !wrong; i++)
-		if (plan->events[i].name == event.name)
-			wrong = xasprintf("-e names %s twice", event.name);
-	if (!wrong && plan->event_count == EVENTS_MAX)
-		wrong = xasprintf("-e takes at most %d events", EVENTS_MAX);
-	if (!wrong)
-		plan->events[plan->event_count++] = event;
-	return wrong;
+	if (wrong)
+		return wrong;
+	error = recording_plan__add_event(plan, &event);
+	if (error == -EEXIST)
+		return xasprintf("-e names %s twice", event.name);
+	return error ? xasprintf("-e takes at most %d events", EVENTS_MAX) : NULL;
 }
 
 static char *take_duration(const struct option *option, void *field, const char *value)

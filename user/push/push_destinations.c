@@ -38,12 +38,10 @@ static char *backend_names(void)
 	char *names = xstrdup("");
 
 	for (const struct push_backend *const *backend = push_backends; *backend; backend++) {
-		char *longer =
-			xasprintf("%s%s%s+http(s)://HOST:PORT", names,
-				  *names ? (backend[1] ? ", " : " or ") : "", (*backend)->name);
+		char *url = xasprintf("%s+http(s)://HOST:PORT", (*backend)->name);
 
-		free(names);
-		names = longer;
+		names = xappend(names, backend[1] ? ", " : " or ", url);
+		free(url);
 	}
 	return names;
 }

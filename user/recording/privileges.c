@@ -217,16 +217,6 @@ static bool are_other_users(const pid_t *pids, size_t count)
 	return !count && passwd__find_sudo_user(&user);
 }
 
-/* Appends WORD to LIST, after BEFORE unless it is the first.  Frees LIST; the caller frees the
- * result. */
-static char *add_word(char *list, const char *before, const char *word)
-{
-	char *longer = xasprintf("%s%s%s", list, *list ? before : "", word);
-
-	free(list);
-	return longer;
-}
-
 bool privileges__needs(const struct capability *capability, bool other_users)
 {
 	double scope;
@@ -248,14 +238,14 @@ static struct obstacle find_capabilities(bool other_users, bool by_root)
 	struct obstacle found = nothing;
 
 	for (; needed->name; needed++) {
-		all = add_word(all, needed[1].name ? ", " : " and ", needed->name);
+		all = xappend(all, needed[1].name ? ", " : " and ", needed->name);
 		bool closed = by_root && needed->number == CAP_SYS_PTRACE;
 
 		if (capability__find(needed, held) >= 0 ||
 		    !(closed || privileges__needs(needed, other_users)))
 			continue;
-		missing = add_word(missing, ", ", needed->name);
-		what_for = add_word(what_for, ", ", needed->what_for);
+		missing = xappend(missing, ", ", needed->name);
+		what_for = xappend(what_for, ", ", needed->what_for);
 	}
 	if (*missing) {
 		found.what = xasprintf("not permitted to %s (missing %s)", what_for, missing);

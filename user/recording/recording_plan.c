@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -20,15 +21,15 @@ void recording_plan__free(struct recording_plan *plan)
 	free(plan->pids);
 }
 
-bool recording_plan__add_event(struct recording_plan *plan, const struct event *event)
+int recording_plan__add_event(struct recording_plan *plan, const struct event *event)
 {
 	for (uint32_t i = 0; i < plan->event_count; i++)
 		if (plan->events[i].name == event->name)
-			return true;
+			return -EEXIST;
 	if (plan->event_count == EVENTS_MAX)
-		return false;
+		return -ENOSPC;
 	plan->events[plan->event_count++] = *event;
-	return true;
+	return 0;
 }
 
 char *recording_plan__check(struct recording_plan *plan)
@@ -48,7 +49,7 @@ bool recording_plan__needs_gil(const struct recording_plan *plan)
 	bool needs = plan->gil;
 
 	for (uint32_t i = 0; i < plan->event_count; i++)
-		needs |= plan->events[i].source->blames;
+		needs |= plan->events[i].blames;
 	return needs;
 }
 

@@ -41,8 +41,8 @@ struct recording_plan {
 void recording_plan__add_pid(struct recording_plan *plan, pid_t pid);
 void recording_plan__free(struct recording_plan *plan);
 
-/* Adds EVENT, unless PLAN already has it.  False: it has EVENTS_MAX. */
-bool recording_plan__add_event(struct recording_plan *plan, const struct event *event);
+/* Adds EVENT.  0, -EEXIST where PLAN has it already, or -ENOSPC where it has EVENTS_MAX. */
+int recording_plan__add_event(struct recording_plan *plan, const struct event *event);
 
 /* Checks the events, and finds on this machine what they name (events__resolve).  NULL, or an error
  * message that the caller frees: also if what is set for off-cpu is without it. */

@@ -348,7 +348,7 @@ static int load(struct sampler *sampler, const struct sampler_scope *scope, bool
 			bpf->rodata->config.compared |= 1 << i;
 		if (scope->events[i].source->program == PROGRAM_SWITCHES)
 			bpf->rodata->config.off_cpu = i;
-		if (scope->events[i].source->blames)
+		if (scope->events[i].blames)
 			bpf->rodata->config.blamed |= 1 << i;
 		memcpy((void *)&bpf->rodata->config.tracepoints[i], &scope->events[i].tracepoint,
 		       sizeof(struct tracepoint));
