@@ -111,25 +111,22 @@ static void prepare_native(struct recording *recording)
 	recording->naming.unwinder = recording->unwinder;
 }
 
-/* Call it before privileges are dropped. */
-static void read_kernel_symbols(struct recording *recording)
+/* Reads what frames and tracepoints need of the kernel's symbols.  Call it before privileges are
+ * dropped. */
+static enum exit_status read_kernel_symbols(struct recording *recording)
 {
-	recording->kernel = kernel_symbols__read(KERNEL_SYMBOLS_PATH);
-	recording->scope.kernel = recording->kernel || recording->plan->kernel;
+	struct sampler_scope *scope = &recording->scope;
+	bool interrupts = events__may_interrupt(scope->events, scope->event_count);
+	struct kernel_symbols *symbols =
+		scope->kernel || interrupts ? kernel_symbols__read(KERNEL_SYMBOLS_PATH) : NULL;
+	const char *obstacle = interrupts ? interrupts__find(symbols, scope->interrupts) : NULL;
+
+	if (scope->kernel)
+		recording->kernel = symbols;
+	else
+		kernel_symbols__free(symbols);
+	scope->kernel = recording->kernel || recording->plan->kernel;
 	recording->naming.kernel = recording->kernel;
-}
-
-/* The same. */
-static enum exit_status find_interrupts(struct sampler_scope *scope)
-{
-	struct kernel_symbols *symbols;
-	const char *obstacle;
-
-	if (!events__may_interrupt(scope->events, scope->event_count))
-		return STATUS_WRITTEN;
-	symbols = kernel_symbols__read(KERNEL_SYMBOLS_PATH);
-	obstacle = interrupts__find(symbols, scope->interrupts);
-	kernel_symbols__free(symbols);
 	return obstacle ? obstacle__say(privileges__interrupts(obstacle)) : STATUS_WRITTEN;
 }
 
@@ -181,10 +178,8 @@ enum exit_status recording__open(const struct recording_plan *plan,
 	else
 		status = privileges__check(plan->pids, plan->pid_count,
 					   plan->following == FOLLOW_ALL, plan->native);
-	if (!status && recording->scope.kernel)
-		read_kernel_symbols(recording);
 	if (!status)
-		status = find_interrupts(&recording->scope);
+		status = read_kernel_symbols(recording);
 	if (!status)
 		status = limits__raise_files(plan->pid_count);
 	if (!status)

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include <errno.h>
-#include <unistd.h>
 
-#include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 
 #include "processes/pid_namespace.h"
+#include "sampling/iteration.h"
 #include "sampling/kernel_numbers.h"
 #include "pybpfprof.skel.h" /* needs the types of the headers above */
 
@@ -13,15 +12,8 @@
 static int go_through_threads(const struct pybpfprof_bpf *bpf)
 {
 	struct bpf_link *link = bpf_program__attach_iter(bpf->progs.find_process, NULL);
-	int fd = link ? bpf_iter_create(bpf_link__fd(link)) : -1;
-	int error = fd < 0 ? -errno : 0;
-	char nothing;
+	int error = link ? iteration__run(bpf_link__fd(link)) : -errno;
 
-	/* The kernel pauses after a million threads. */
-	while (!error && read(fd, &nothing, sizeof(nothing)) < 0)
-		error = errno == EAGAIN || errno == EINTR ? 0 : -errno;
-	if (fd >= 0)
-		close(fd);
 	bpf_link__destroy(link);
 	return error;
 }

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include <errno.h>
-#include <unistd.h>
 
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 
+#include "sampling/iteration.h"
 #include "sampling/slots.h"
 #include "sampling/waits.h"
 #include "pybpfprof.skel.h" /* needs the types of the headers above */
@@ -23,16 +23,8 @@ int waits__open(const struct pybpfprof_bpf *bpf)
 
 int waits__count(struct pybpfprof_bpf *bpf, int link, uint64_t until_ns)
 {
-	int run = bpf_iter_create(link), error = run < 0 ? -errno : 0;
-	char nothing;
-
 	bpf->bss->waits_until = until_ns;
-	/* The kernel pauses after a million threads. */
-	while (!error && read(run, &nothing, sizeof(nothing)) < 0)
-		error = errno == EAGAIN || errno == EINTR ? 0 : -errno;
-	if (run >= 0)
-		close(run);
-	return error;
+	return iteration__run(link);
 }
 
 static void keep(struct slots *slots, const struct wait *wait)
