@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 
 #include "harness.h"
@@ -28,29 +29,71 @@ static const struct interpreter {
 /* What the interrupted thread runs, and is about to: nothing of interest. */
 static const uint8_t machine_code[4096];
 
+/* The image that is open, where its memory is read without a system call. */
+static const struct image *own;
+
+static bool read_own(void *destination, __u32 size, __u64 address)
+{
+	if (address < own->memory || address + size > own->end)
+		return false;
+	memcpy(destination, (void *)address, size);
+	return true;
+}
+
+void harness__open(struct image *image, uint32_t version, enum build build, __u32 cpus)
+{
+	image__open(image, version, build);
+	kernel__load(cpus);
+	kernel__set_layout(0, &image->layout);
+	kernel__add_target(TGID, image->interpreters, 0, IMAGE_CODE_TYPE);
+	kernel.tgid = TGID;
+	harness__enter_thread(0);
+}
+
+int harness__close(struct image *image)
+{
+	int error = !kernel__sums_hold();
+
+	kernel__unload();
+	image__close(image);
+	return error;
+}
+
+uint64_t harness__open_own(struct image *image, uint32_t version, __u32 cpus)
+{
+	harness__open(image, version, BUILD_WITH_GIL, cpus);
+	own = image;
+	kernel.read = read_own;
+	return image__frame(image, harness__python_thread(image, image__interp(image), 0, 1));
+}
+
+struct amount harness__counted(__u32 cpus)
+{
+	struct amount sum = { 0 };
+
+	for (__u32 cpu = 0; cpu < cpus; cpu++) {
+		for (__u32 i = 0; i < STACK_SLOTS; i++) {
+			sum.count += kernel__slot(cpu, i)->amount.count;
+			sum.value += kernel__slot(cpu, i)->amount.value;
+		}
+	}
+	return sum;
+}
+
 static int set_up(void **state)
 {
 	const struct interpreter *interpreter = *state;
 	static struct image image;
 
-	image__open(&image, interpreter->version, interpreter->build);
-	kernel__load(1);
-	kernel__set_layout(0, &image.layout);
-	kernel__add_target(TGID, image.interpreters, 0, IMAGE_CODE_TYPE);
-	kernel.tgid = TGID;
+	harness__open(&image, interpreter->version, interpreter->build, 1);
 	kernel.registers.ip = (uint64_t)machine_code;
-	harness__enter_thread(0);
 	*state = &image;
 	return 0;
 }
 
 static int tear_down(void **state)
 {
-	int error = !kernel__sums_hold();
-
-	kernel__unload();
-	image__close(*state);
-	return error;
+	return harness__close(*state);
 }
 
 /* Code objects where all tests have them. */

@@ -44,6 +44,19 @@ struct check {
 /* Runs them all; afterwards each time, every event must be counted once.  For main to return. */
 int harness__run(const struct check *checks, size_t count);
 
+/* Opens IMAGE, of VERSION and BUILD, as the target TGID of a kernel with CPUS CPUs; the current
+ * thread is its thread 0.  The second closes both, and returns an error if an event was not counted
+ * once: it is a test's teardown. */
+void harness__open(struct image *image, uint32_t version, enum build build, __u32 cpus);
+int harness__close(struct image *image);
+
+/* The same where reads need no system call: all memory but code objects is the image's.  Thread 0
+ * has one frame, whose address is returned. */
+uint64_t harness__open_own(struct image *image, uint32_t version, __u32 cpus);
+
+/* What all slots of CPUS CPUs have counted. */
+struct amount harness__counted(__u32 cpus);
+
 /* The current thread is number NUMBER of the process: a tid, a thread pointer, a start time. */
 void harness__enter_thread(uint32_t number);
 uint64_t harness__thread_pointer(uint32_t number);

@@ -36,30 +36,11 @@ static uint32_t random_number(uint32_t below)
 	return (random_state >> 8) % below;
 }
 
-/* The memory is one's own, and sound, but for code objects: no system call is needed. */
-static bool read_own(void *destination, __u32 size, __u64 address)
-{
-	if (address < image.memory || address + size > image.end)
-		return false;
-	memcpy(destination, (void *)address, size);
-	return true;
-}
-
 static int set_up(void **state)
 {
-	uint64_t tstate;
-
 	(void)state;
 	random_state = 1;
-	image__open(&image, VERSION, BUILD_WITH_GIL);
-	kernel__load(CPUS);
-	kernel__set_layout(0, &image.layout);
-	kernel__add_target(TGID, image.interpreters, 0, IMAGE_CODE_TYPE);
-	kernel.tgid = TGID;
-	kernel.read = read_own;
-	harness__enter_thread(0);
-	tstate = harness__python_thread(&image, image__interp(&image), 0, 1);
-	leaf = image__frame(&image, tstate);
+	leaf = harness__open_own(&image, VERSION, CPUS);
 	memset(counted, 0, sizeof(counted));
 	memset(accounted_for, 0, sizeof(accounted_for));
 	memset(snapshot, 0, sizeof(snapshot));
@@ -70,12 +51,8 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
-	int error = !kernel__sums_hold();
-
 	(void)state;
-	kernel__unload();
-	image__close(&image);
-	return error;
+	return harness__close(&image);
 }
 
 static uint64_t lost(void)

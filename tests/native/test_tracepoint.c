@@ -23,48 +23,23 @@ struct passed {
 	__u64 large;
 };
 
-static bool read_own(void *destination, __u32 size, __u64 address)
-{
-	if (address < image.memory || address + size > image.end)
-		return false;
-	memcpy(destination, (void *)address, size);
-	return true;
-}
-
 static int set_up(void **state)
 {
 	(void)state;
-	image__open(&image, VERSION, BUILD_WITH_GIL);
-	kernel__load(1);
-	kernel__set_layout(0, &image.layout);
-	kernel__add_target(TGID, image.interpreters, 0, IMAGE_CODE_TYPE);
-	kernel.tgid = TGID;
-	kernel.read = read_own;
-	harness__enter_thread(0);
-	image__frame(&image, harness__python_thread(&image, image__interp(&image), 0, 1));
+	harness__open_own(&image, VERSION, 1);
 	kernel.task_registers.cs = kernel.registers.cs;
 	return 0;
 }
 
 static int tear_down(void **state)
 {
-	int error = !kernel__sums_hold();
-
 	(void)state;
-	kernel__unload();
-	image__close(&image);
-	return error;
+	return harness__close(&image);
 }
 
 static struct amount all(void)
 {
-	struct amount sum = { 0 };
-
-	for (__u32 i = 0; i < STACK_SLOTS; i++) {
-		sum.count += kernel__slot(0, i)->amount.count;
-		sum.value += kernel__slot(0, i)->amount.value;
-	}
-	return sum;
+	return harness__counted(1);
 }
 
 /* Calls a tracepoint that is to be read as TRACEPOINT says, with what PASSED points to and NUMBER.

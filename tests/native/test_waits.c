@@ -18,26 +18,11 @@
 static struct image image;
 static struct task_struct idle;
 
-static bool read_own(void *destination, __u32 size, __u64 address)
-{
-	if (address < image.memory || address + size > image.end)
-		return false;
-	memcpy(destination, (void *)address, size);
-	return true;
-}
-
 /* One thread with one frame, in a system call. */
 static int set_up(void **state)
 {
 	(void)state;
-	image__open(&image, VERSION, BUILD_WITH_GIL);
-	kernel__load(CPUS);
-	kernel__set_layout(0, &image.layout);
-	kernel__add_target(TGID, image.interpreters, 0, IMAGE_CODE_TYPE);
-	kernel.tgid = TGID;
-	kernel.read = read_own;
-	harness__enter_thread(0);
-	image__frame(&image, harness__python_thread(&image, image__interp(&image), 0, 1));
+	harness__open_own(&image, VERSION, CPUS);
 	kernel.task_registers.cs = kernel.registers.cs;
 	kernel.task_registers.orig_ax = CALL;
 	return 0;
@@ -45,12 +30,8 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
-	int error = !kernel__sums_hold();
-
 	(void)state;
-	kernel__unload();
-	image__close(&image);
-	return error;
+	return harness__close(&image);
 }
 
 static struct task_struct myself(void)
@@ -77,18 +58,9 @@ static void wait_on(__u32 cpu, unsigned int state, __u64 wait_ns, __u32 back_on)
 	kernel.tid = tid;
 }
 
-/* What all slots have. */
 static struct amount all(void)
 {
-	struct amount sum = { 0 };
-
-	for (__u32 cpu = 0; cpu < CPUS; cpu++) {
-		for (__u32 i = 0; i < STACK_SLOTS; i++) {
-			sum.count += kernel__slot(cpu, i)->amount.count;
-			sum.value += kernel__slot(cpu, i)->amount.value;
-		}
-	}
-	return sum;
+	return harness__counted(CPUS);
 }
 
 /* The clock of the test moves with each look at it. */
