@@ -6,10 +6,26 @@
 
 void profile_copy__init(struct profile_copy *copy, const struct profile *from, struct profile *to)
 {
-	*copy = (struct profile_copy){ .from = from, .to = to };
-	copy->functions = xcalloc(from->function_count + 1, sizeof(uint32_t));
-	copy->locations = xcalloc(from->location_count + 1, sizeof(uint32_t));
-	copy->stacks = xcalloc(from->stack_count + 1, sizeof(uint32_t));
+	*copy = (struct profile_copy){ .from = from, .to = to, .turn = 1 };
+	copy->functions = xcalloc(from->function_count + 1, sizeof(uint64_t));
+	copy->locations = xcalloc(from->location_count + 1, sizeof(uint64_t));
+	copy->stacks = xcalloc(from->stack_count + 1, sizeof(uint64_t));
+}
+
+void profile_copy__turn(struct profile_copy *copy, struct profile *to)
+{
+	copy->to = to;
+	copy->turn++;
+}
+
+static bool is_copied(const struct profile_copy *copy, uint64_t known)
+{
+	return known >> 32 == copy->turn;
+}
+
+static uint64_t copied(const struct profile_copy *copy, uint32_t index)
+{
+	return (uint64_t)copy->turn << 32 | index;
 }
 
 void profile_copy__free(struct profile_copy *copy)
@@ -28,18 +44,18 @@ static string_id string_of(struct profile_copy *copy, string_id string)
 static uint32_t function_of(struct profile_copy *copy, uint32_t index)
 {
 	struct profile_function function = copy->from->functions[index];
-	uint32_t *known = &copy->functions[index];
+	uint64_t *known = &copy->functions[index];
 
-	if (!*known) {
+	if (!is_copied(copy, *known)) {
 		function.apart = 0;
 		function.name = string_of(copy, function.name);
 		function.filename = string_of(copy, function.filename);
 		function.short_filename = copy->without_short_filenames
 						  ? 0
 						  : string_of(copy, function.short_filename);
-		*known = profile__function(copy->to, &function) + 1;
+		*known = copied(copy, profile__function(copy->to, &function));
 	}
-	return *known - 1;
+	return *known;
 }
 
 static uint32_t mapping_of(struct profile_copy *copy, uint32_t index)
@@ -56,27 +72,28 @@ static uint32_t mapping_of(struct profile_copy *copy, uint32_t index)
 static uint32_t location_of(struct profile_copy *copy, uint32_t index)
 {
 	struct profile_location location = copy->from->locations[index];
-	uint32_t *known = &copy->locations[index];
+	uint64_t *known = &copy->locations[index];
 
-	if (!*known) {
+	if (!is_copied(copy, *known)) {
 		location.function = function_of(copy, location.function);
 		location.mapping = mapping_of(copy, location.mapping);
-		*known = profile__location(copy->to, &location) + 1;
+		*known = copied(copy, profile__location(copy->to, &location));
 	}
-	return *known - 1;
+	return *known;
 }
 
 uint32_t profile_copy__stack(struct profile_copy *copy, uint32_t index)
 {
 	const struct profile_stack *stack = &copy->from->stacks[index];
-	uint32_t *known = &copy->stacks[index], locations[STACK_DEPTH_MAX];
+	uint64_t *known = &copy->stacks[index];
+	uint32_t locations[STACK_DEPTH_MAX];
 
-	if (!*known) {
+	if (!is_copied(copy, *known)) {
 		for (uint32_t i = 0; i < stack->depth; i++)
 			locations[i] = location_of(copy, stack->locations[i]);
-		*known = profile__stack(copy->to, locations, stack->depth) + 1;
+		*known = copied(copy, profile__stack(copy->to, locations, stack->depth));
 	}
-	return *known - 1;
+	return *known;
 }
 
 /* A process that TO has already stays as it is: its data is newer.  Only services have labels, and

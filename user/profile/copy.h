@@ -8,8 +8,10 @@
 struct profile_copy {
 	const struct profile *from;
 	struct profile *to;
-	/* By index in FROM: index in TO + 1; 0: not copied yet. */
-	uint32_t *functions, *locations, *stacks;
+	/* By index in FROM: the index in TO, below the number of the turn in which it was copied.
+	 */
+	uint64_t *functions, *locations, *stacks;
+	uint32_t turn;		      /* from 1 on */
 	bool without_short_filenames; /* for formats that show full paths only */
 };
 
@@ -17,6 +19,9 @@ struct profile_copy {
  * profile_copy__free. */
 void profile_copy__init(struct profile_copy *copy, const struct profile *from, struct profile *to);
 void profile_copy__free(struct profile_copy *copy);
+
+/* Copies into TO from now on, which has nothing of FROM yet. */
+void profile_copy__turn(struct profile_copy *copy, struct profile *to);
 
 /* Copies STACK, or THREAD with its process, unless it was copied; returns its index in TO. */
 uint32_t profile_copy__stack(struct profile_copy *copy, uint32_t stack);

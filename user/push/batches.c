@@ -206,13 +206,14 @@ struct batches *batches__new(const struct labelled_window *window,
 
 	batches->window = window;
 	batches->limits = *limits;
+	profile_copy__init(&batches->copy, window->profile, NULL);
+	batches->copy.without_short_filenames = true;
 	make_rows(batches);
 	return batches;
 }
 
 static void clear_batch(struct batches *batches)
 {
-	profile_copy__free(&batches->copy);
 	profile__free(batches->batch.profile);
 	free(batches->batch.series);
 	batches->batch = (struct batch){ 0 };
@@ -226,6 +227,7 @@ void batches__free(struct batches *batches)
 	if (!batches)
 		return;
 	clear_batch(batches);
+	profile_copy__free(&batches->copy);
 	HASH_ITER (hh, batches->series, series, next) {
 		HASH_DEL(batches->series, series);
 		json_decref(series->labels);
@@ -249,8 +251,7 @@ static void begin_batch(struct batches *batches)
 	profile->start_unix_ns = window->start_unix_ns;
 	batches->batch.profile = profile;
 	batches->batch.series = xcalloc(batches->limits.series, sizeof(struct batch_series));
-	profile_copy__init(&batches->copy, window->profile, profile);
-	batches->copy.without_short_filenames = true;
+	profile_copy__turn(&batches->copy, profile);
 }
 
 static void begin_series(struct batches *batches, const struct series *begun)
