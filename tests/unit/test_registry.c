@@ -100,7 +100,7 @@ static void the_first_to_be_due_is_the_first(void **state)
 	registry__free(&watch);
 }
 
-/* However many files a process maps, so much memory is spent on it. */
+/* A process that maps many files takes no more memory than one that maps a few. */
 static void questions_are_bounded(void **state)
 {
 	struct watch watch = { 0 };

@@ -337,7 +337,7 @@ static void look_what_runs(struct watch *watch, struct watched *watched, int64_t
 
 void discovery__look_at(struct watch *watch, struct watched *watched, int64_t now)
 {
-	if (watched->target || watched->unwanted)
+	if (watched__python(watched))
 		registry__check(watch, watched, now);
 	else if (watched->is_done)
 		registry__remove(watch, watched);
@@ -451,7 +451,7 @@ static void take_stock(struct watch *watch, int64_t now)
 	HASH_ITER (hh, watch->all, watched, next)
 		if (!target_map__has_told(watch->map, watched->key))
 			registry__drop(watch, watched);
-		else if (untold != watch->untold && !watched->target && !watched->unwanted)
+		else if (untold != watch->untold && !watched__python(watched))
 			registry__look_at(watch, watched, now);
 	/* A report that is lost from here on causes another scan. */
 	watch->untold = untold;
@@ -549,7 +549,7 @@ void discovery__name_unknown(struct watch *watch)
 		if (watched->unwanted && watched->is_undecided)
 			unknown_processes__add(&watch->unknown, watched->command,
 					       target_map__awaited(watch->map, watched->key));
-		if (watched->target || watched->unwanted)
+		if (watched__python(watched))
 			continue;
 		if (reader__has_given_up(watched->pid))
 			take_unreadable(watch, watched, now_ns());

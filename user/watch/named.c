@@ -312,8 +312,7 @@ static void reap(struct watch *watch)
 static bool may_be_python(const struct watched *watched)
 {
 	return (watched->target && watched->target->outcome != OUTCOME_UNREADABLE) ||
-	       (!watched->target && !watched->unwanted && !watched->is_other &&
-		watched->look_ns != INT64_MAX);
+	       (!watched__python(watched) && !watched->is_other && watched->look_ns != INT64_MAX);
 }
 
 /* When the processes that the command left running are counted.  One of them may be about to

@@ -91,7 +91,7 @@ struct watched *registry__of_pid(const struct watch *watch, pid_t pid)
 /* Removes and frees WATCHED.  Returns its target, wanted or not, for the caller. */
 static struct target_process *forget(struct watch *watch, struct watched *watched)
 {
-	struct target_process *target = watched->target ? watched->target : watched->unwanted;
+	struct target_process *target = watched__python(watched);
 
 	registry__look_at(watch, watched, INT64_MAX);
 	HASH_DELETE(hh, watch->all, watched);
@@ -532,7 +532,7 @@ static void read_again(struct watch *watch, struct watched *watched, int64_t now
 
 void registry__check(struct watch *watch, struct watched *watched, int64_t now)
 {
-	struct target_process *target = watched->target ? watched->target : watched->unwanted;
+	struct target_process *target = watched__python(watched);
 	bool is_known, is_wanted;
 
 	if (process_filter__is_empty(watch->filter)) {

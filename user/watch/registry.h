@@ -7,8 +7,8 @@
  * A worker loads its application, takes a title, gives up its user or enters a container, mostly in
  * its first seconds, and so may the children of a server.  So the identity of each Python is read
  * again after 0.1 s, then at growing intervals, up to 10 s.  Without a filter, that begins with its
- * first sample, and a process that has no new ones is skipped.  One that was already old then is
- * read at the longest interval from the start.
+ * first sample, and a process that has no new ones is skipped.  A process that was already
+ * old then is read at the longest interval from then on.
  *
  * A Python that the filter excludes is still followed, since the filter may want its children.  If
  * the filter wanted it before, those samples stay in the profile, and samples from after it is
@@ -54,6 +54,12 @@ struct watched {
 	bool warned;
 	UT_hash_handle hh, by_pid;
 };
+
+/* The Python that WATCHED runs, wanted or not; NULL: none is known. */
+static inline struct target_process *watched__python(const struct watched *watched)
+{
+	return watched->target ? watched->target : watched->unwanted;
+}
 
 /* A scan of all processes (discovery.h). */
 struct scan {

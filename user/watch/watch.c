@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include <errno.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -92,7 +91,7 @@ int watch__begin(struct watch *watch, struct sampler *sampler, struct symbolizer
  * NULL: not known. */
 static char *take_ancestor(struct watched *watched)
 {
-	const struct target_process *target = watched->target ? watched->target : watched->unwanted;
+	const struct target_process *target = watched__python(watched);
 	const struct identity *identity = target && !target->outcome ? &target->identity : NULL;
 	char *name = watched->ancestor;
 
@@ -142,8 +141,8 @@ static void take_command(struct watched *watched, const struct process_record *r
  * is not watched. */
 static void look_at_child(struct watch *watch, struct watched *child, const struct watched *parent)
 {
-	if (!child->command && parent && parent->command)
-		child->command = xstrdup(parent->command);
+	if (!child->command)
+		registry__set_command(child, registry__command(parent));
 	registry__look_at(watch, child, now_ns());
 }
 
@@ -184,7 +183,7 @@ static void note_fork(struct watch *watch, const struct process_record *record)
 	struct watched *child = watched_of(watch, record);
 	const struct watched *parent = registry__find(watch, record->before);
 
-	if (child->target || child->unwanted)
+	if (watched__python(child))
 		return;
 	/* BPF still sampled its parent at the fork, but that is no target any more. */
 	if (record->state == TARGET_PYTHON && (!parent || !parent->target))
@@ -353,11 +352,6 @@ void watch__note(void *context, const struct process_record *record)
 		mend(watch, watched);
 }
 
-static bool is_known(const struct watched *watched)
-{
-	return watched->target || watched->unwanted;
-}
-
 /* Whether to ignore process PID, which is not watched. */
 static bool is_foreign(const struct watch *watch, pid_t pid)
 {
@@ -370,7 +364,7 @@ void watch__note_file(void *context, pid_t pid, const struct mapped_file *file)
 	struct watched *watched = registry__of_pid(watch, pid);
 	int64_t now = now_ns();
 
-	if (watched ? is_known(watched) : is_foreign(watch, pid))
+	if (watched ? watched__python(watched) != NULL : is_foreign(watch, pid))
 		return;
 	if (images__is_plain(watch->images, &file->part, now))
 		return;
@@ -393,7 +387,7 @@ bool watch__urges_file(void *context, pid_t pid, const struct mapped_file *file)
 	const struct watch *watch = context;
 	const struct watched *watched = registry__of_pid(watch, pid);
 
-	if (watched ? is_known(watched) && target_map__holds(watch->map, watched->key)
+	if (watched ? watched__python(watched) && target_map__holds(watch->map, watched->key)
 		    : is_foreign(watch, pid))
 		return false;
 	return images__is_python(watch->images, &file->part);
