@@ -32,11 +32,11 @@ static const char *const elsewhere[][2] = {
 
 static const char *find_meant(const char *word)
 {
-	for (unsigned int errors = 1; errors <= NEAR_ERRORS_MAX; errors++)
-		for (size_t i = 0; i < VERB_COUNT; i++)
-			if (near__is(word, verbs[i]->name, errors))
-				return verbs[i]->name;
-	return NULL;
+	struct near near = NEAR(word);
+
+	for (size_t i = 0; i < VERB_COUNT; i++)
+		near__try(&near, verbs[i]->name);
+	return near.best;
 }
 
 static enum exit_status run(int count, char **arguments)

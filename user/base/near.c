@@ -22,3 +22,13 @@ bool near__is(const char *word, const char *other, unsigned int errors)
 {
 	return strlen(word) > errors && is_near(word, other, errors);
 }
+
+void near__try(struct near *near, const char *other)
+{
+	for (unsigned int errors = 1; errors < near->errors; errors++) {
+		if (near__is(near->word, other, errors)) {
+			near->best = other;
+			near->errors = errors;
+		}
+	}
+}

@@ -52,11 +52,12 @@ int system_call__number(const char *name)
 
 const char *system_call__near(const char *name)
 {
-	for (unsigned int errors = 1; errors <= NEAR_ERRORS_MAX; errors++)
-		for (size_t i = 0; i < NAME_COUNT; i++)
-			if (names[i] && near__is(name, names[i], errors))
-				return names[i];
-	return NULL;
+	struct near near = NEAR(name);
+
+	for (size_t i = 0; i < NAME_COUNT; i++)
+		if (names[i])
+			near__try(&near, names[i]);
+	return near.best;
 }
 
 const char *system_call__arguments(const char *name)

@@ -14,14 +14,14 @@ struct reading {
 
 static char *refuse_option(const struct verb *verb, const char *name)
 {
-	for (unsigned int errors = 1; errors <= NEAR_ERRORS_MAX; errors++)
-		for (const struct option *option = NULL;
-		     (option = option_table__next(verb, option));)
-			if (option->name && !option->instead &&
-			    near__is(name, option->name, errors))
-				return xasprintf("unknown option '--%s': did you mean --%s?", name,
-						 option->name);
-	return xasprintf("unknown option '--%s'", name);
+	const struct option *option = NULL;
+	struct near near = NEAR(name);
+
+	while ((option = option_table__next(verb, option)))
+		if (option->name && !option->instead)
+			near__try(&near, option->name);
+	return near.best ? xasprintf("unknown option '--%s': did you mean --%s?", name, near.best)
+			 : xasprintf("unknown option '--%s'", name);
 }
 
 static char *refuse_word(const struct verb *verb, const char *word)
