@@ -34,3 +34,9 @@ def parse_folded(text):
         frames = [known.setdefault(label, Frame(label)) for label in labels.split(";")]
         stacks.append((frames, int(count)))
     return stacks
+
+
+def stacks(path):
+    """Those of the profile in a file."""
+    with open(path, encoding="utf-8") as file:
+        return parse_folded(file.read())

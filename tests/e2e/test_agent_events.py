@@ -9,10 +9,11 @@ import subprocess
 import pytest
 
 from agents import end
+from answering import ask
 from conftest import wait_for
 from test_agent_http import site  # noqa: F401 (a fixture)
 from test_push import KINDS, backend  # noqa: F401 (a fixture)
-from touching import LINE, PAGES, touch, toucher  # noqa: F401 (a fixture)
+from touching import LINE, PAGES, toucher  # noqa: F401 (a fixture)
 
 BOTH = ("-e", "cpu-clock", "-e", "page-faults:1", "-r", "999", "--window", "0.5s")
 
@@ -35,11 +36,11 @@ def touched(site, toucher, faults):  # noqa: F811
     process that it had identified; and how many faults were stored of it before."""
     def run(times, *arguments):
         pages = site(*BOTH, *arguments)
-        wait_for(lambda: (touch(toucher, 1), faults())[1])
+        wait_for(lambda: (ask(toucher, 1), faults())[1])
         before = faults()
-        touch(toucher, times)
+        ask(toucher, times)
         # Again, in case that a fault came while another program ran on its CPU.
-        wait_for(lambda: faults() >= before + times * PAGES or touch(toucher, 1))
+        wait_for(lambda: faults() >= before + times * PAGES or ask(toucher, 1))
         return pages
     return run
 
@@ -98,7 +99,7 @@ def test_pages_have_both(touched, toucher, require, tmp_path):  # noqa: F811
         with concurrent.futures.ThreadPoolExecutor(1) as pool:
             asked = pool.submit(pages.get, "debug/pprof/profile?seconds=1")
             while not asked.done():
-                touch(toucher, 1)
+                ask(toucher, 1)
         path.write_bytes(asked.result())
         text = subprocess.check_output(
             [require("go"), "tool", "pprof", "-traces", "-sample_index=page_faults", str(path)],

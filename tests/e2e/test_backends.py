@@ -12,10 +12,11 @@ import urllib.error
 import pytest
 
 from agents import end, named, own
+from answering import ask
 from conftest import ROOT, wait_for
 from test_agent_http import site  # noqa: F401 (fixture)
 from test_push import summary, summed
-from touching import LINE, PAGES, touch, toucher  # noqa: F401 (a fixture)
+from touching import LINE, PAGES, toucher  # noqa: F401 (a fixture)
 
 sys.path.insert(0, os.path.join(ROOT, "tests", "backends"))
 import build_backends  # noqa: E402
@@ -120,9 +121,9 @@ def test_two_events_are_there(name, server, site, report, store, toucher):  # no
     def faults():
         return sum(count for frames, count in of("page-faults").items() if frames[-1].endswith("toucher.py:%d)" % LINE))
 
-    wait_for(lambda: (touch(toucher, 1), faults())[1])
+    wait_for(lambda: (ask(toucher, 1), faults())[1])
     before = faults()
-    touch(toucher, 50)
+    ask(toucher, 50)
     wait_for(lambda: faults() >= before + 50 * PAGES)
     toucher.kill()
     toucher.wait()

@@ -8,29 +8,17 @@ import subprocess
 
 import pytest
 
-from conftest import parse_folded
-from touching import LINE, PAGES, touch, toucher  # noqa: F401 (a fixture)
+from answering import ask, record_while_asked
+from folded import parse_folded, stacks
+from touching import LINE, PAGES, toucher  # noqa: F401 (a fixture)
 
 
 @pytest.fixture
 def record(profile, toucher, tmp_path):  # noqa: F811
     """record(TIMES, FORMAT, ARGUMENT...): the path of the profile while pages are touched TIMES, and the ledger."""
     def run(times, format_name, *arguments):
-        path, stats = str(tmp_path / "profile"), str(tmp_path / "stats.json")
-        run = profile.start("-p", toucher.pid, "-f", format_name, "-o", path, "--stats", stats, *arguments,
-                            files=False)
-        run.wait_sampling()
-        touch(toucher, times)
-        run.interrupt().finish()
-        assert run.status == 0, run.stderr
-        with open(stats, encoding="utf-8") as file:
-            return path, json.load(file)
+        return record_while_asked(profile, tmp_path, toucher, times, format_name, *arguments)[:2]
     return run
-
-
-def stacks(path):
-    with open(path, encoding="utf-8") as file:
-        return parse_folded(file.read())
 
 
 def test_each_fault_is_on_its_line(record):
@@ -151,6 +139,6 @@ def test_a_counter_is_sampled_or_refused(profile, toucher, counter):  # noqa: F8
         assert "this machine cannot count %s: pybpfprof events lists what it can" % name in run.stderr
     else:
         run.wait_sampling()
-        touch(toucher, 100)
+        ask(toucher, 100)
         assert run.interrupt().finish().status == 0
         assert any(frame.name == "spin" for frames, _ in parse_folded(run.stdout.decode("utf-8")) for frame in frames)

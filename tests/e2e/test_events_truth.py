@@ -6,6 +6,7 @@ import sys
 
 import pytest
 
+from answering import ask
 from conftest import ROOT
 from pythons import find_pythons
 
@@ -17,27 +18,20 @@ TIMES = 10
 DEPTH = 47  # and the module, the function that touches, and the one that is called first
 
 
-def touch(program, times):
-    for _ in range(times):
-        program.process.stdin.write(b"\n")
-        program.process.stdin.flush()
-        assert program.process.stdout.readline() == b"touched\n"
-
-
 @pytest.mark.alone
 @pytest.mark.prove("events")
 @pytest.mark.proves("page faults")
 @pytest.mark.pythons(which=find_pythons)
 def test_faults(python, target, profile, figure, measured):
     program = target(python, "touch_pages.py", PAGES, DEPTH)
-    touch(program, 1)
+    ask(program.process, 1)
     with kernel_cost.statistics():
         run = profile.start("-p", program.pid, "-e", "page-faults:1")
         run.wait_sampling()
         # Code objects are identified at first.
-        touch(program, 1)
+        ask(program.process, 1)
         first = kernel_cost.read(run.pid)
-        touch(program, TIMES)
+        ask(program.process, TIMES)
         last = kernel_cost.read(run.pid)
         run.interrupt().load()
     event = run.ledger["per_event"]["page-faults"]

@@ -10,7 +10,7 @@ from conftest import wait_for
 from folded import parse_folded
 from pythons import own_and_fetched_pythons
 from standins import UNAVAILABLE, each
-from test_off_cpu import is_confined, threads_of
+from test_off_cpu import threads_of
 
 GIL_SINCE = (3, 7)
 RATE = ("-r", "999")
@@ -123,7 +123,7 @@ def test_threads_that_are_stopped_say_so(build, standin, profile, target, tmp_pa
     program = target.start([standin(build), "suspend"])
     path = tmp_path / "waits.folded"
     run = profile.start("-p", program.pid, "--off-cpu", "-o", path, files=False)
-    wait_for(lambda: is_confined(run))
+    run.wait_sampling()
     before = threads_of(program.pid)
     wait_for(lambda: sum(count > before[thread] + 20 for thread, count in threads_of(program.pid).items()) >= 2)
     run.interrupt().finish()

@@ -10,7 +10,8 @@ import time
 
 import pytest
 
-from conftest import cpu_seconds, parse_folded, wait_for
+from conftest import cpu_seconds, wait_for
+from folded import stacks
 
 STEP_NS = 10 * 10 ** 6
 OFF_CPU = ("-e", "off-cpu")
@@ -34,12 +35,6 @@ def sleeps(pid, thread):
         return file.read().split()[0] in SLEEPS
 
 
-def is_confined(run):
-    """Whether RUN has given up what it needs no more, which it does once it samples."""
-    with open("/proc/%d/status" % run.pid, encoding="utf-8") as file:
-        return "NoNewPrivs:\t1" in file.read()
-
-
 @pytest.fixture
 def record(profile, any_python, target, tmp_path):
     """record(FORMAT, ARGUMENT...): the path of a profile of waits.py, whose long sleep began while it was taken,
@@ -49,7 +44,7 @@ def record(profile, any_python, target, tmp_path):
         path, stats = str(tmp_path / "profile"), str(tmp_path / "stats.json")
         run = profile.start("-p", program.pid, "-f", format_name, "-o", path, "--stats", stats, *arguments,
                             files=False)
-        wait_for(lambda: is_confined(run))
+        run.wait_sampling()
         before = threads_of(program.pid)
         program.go()
 
@@ -64,11 +59,6 @@ def record(profile, any_python, target, tmp_path):
         with open(stats, encoding="utf-8") as file:
             return path, json.load(file)
     return run
-
-
-def stacks(path):
-    with open(path, encoding="utf-8") as file:
-        return parse_folded(file.read())
 
 
 def waits(path):
@@ -113,7 +103,7 @@ def test_the_gil_is_told_from_other_locks(profile, any_python, target, tmp_path)
     program = target.start([*any_python.command, "-c", SPIN])
     path = tmp_path / "waits.folded"
     run = profile.start("-p", program.pid, "--off-cpu", "-o", path, files=False)
-    wait_for(lambda: is_confined(run))
+    run.wait_sampling()
     before = threads_of(program.pid)
     wait_for(lambda: all(count > before[thread] + 20 for thread, count in threads_of(program.pid).items()))
     run.interrupt().finish()

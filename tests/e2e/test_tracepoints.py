@@ -7,7 +7,8 @@ import subprocess
 
 import pytest
 
-from conftest import parse_folded
+from answering import answering, ask, record_while_asked
+from folded import stacks
 
 WRITES, DATAGRAMS = 100, 50
 BYTES, PAYLOAD = 7, 13
@@ -43,42 +44,18 @@ for line in sys.stdin:
 
 @pytest.fixture
 def caller(any_python, tmp_path):
-    """A program that writes and sends each time that a line is sent to it, then says so."""
-    script = tmp_path / "caller.py"
-    script.write_text(SCRIPT)
-    with subprocess.Popen([*any_python.command, str(script)], stdin=subprocess.PIPE,
-                          stdout=subprocess.PIPE) as process:
-        call(process, 1)
+    """A program that writes and sends each time that it is asked."""
+    with answering(any_python, tmp_path / "caller.py", SCRIPT) as process:
+        ask(process, 1)
         yield process
-        process.kill()
-
-
-def call(process, times):
-    for _ in range(times):
-        process.stdin.write(b"go\n")
-        process.stdin.flush()
-        assert process.stdout.readline() == b"done\n"
 
 
 @pytest.fixture
 def record(profile, caller, tmp_path):
     """record(ARGUMENT...): the path of the profile while it writes and sends once, the ledger, the run."""
     def run(*arguments, format_name="folded", times=1):
-        path, stats = str(tmp_path / "profile"), str(tmp_path / "stats.json")
-        run = profile.start("-p", caller.pid, "-f", format_name, "-o", path, "--stats", stats, *arguments,
-                            files=False)
-        run.wait_sampling()
-        call(caller, times)
-        run.interrupt().finish()
-        assert run.status == 0, run.stderr
-        with open(stats, encoding="utf-8") as file:
-            return path, json.load(file), run
+        return record_while_asked(profile, tmp_path, caller, times, format_name, *arguments)
     return run
-
-
-def stacks(path):
-    with open(path, encoding="utf-8") as file:
-        return parse_folded(file.read())
 
 
 def on_line(path, line):
@@ -187,7 +164,7 @@ def test_without_symbols_only_the_threads_own_are_sampled(profile, caller, hidin
     assert "calls of this tracepoint in interrupts cannot be told apart: the kernel hides its symbols" in run.stderr
     run = attempt("syscalls:sys_enter_write")
     run.wait_sampling()
-    call(caller, 1)
+    ask(caller, 1)
     assert run.interrupt().finish().status == 0, run.stderr
 
 

@@ -25,5 +25,5 @@ print("ready")
 sys.stdout.flush()
 for line in iter(sys.stdin.readline, ""):
     below(DEPTH)
-    print("touched")
+    print("done")
     sys.stdout.flush()

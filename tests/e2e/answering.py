@@ -1,0 +1,34 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Programs that do their work once for each line that they are sent, and then say "done"."""
+
+import contextlib
+import json
+import subprocess
+
+
+@contextlib.contextmanager
+def answering(python, script, source):
+    """A process of PYTHON that runs SOURCE, which is written to SCRIPT."""
+    script.write_text(source)
+    with subprocess.Popen([*python.command, str(script)], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        yield process
+        process.kill()
+
+
+def ask(process, times):
+    for _ in range(times):
+        process.stdin.write(b"go\n")
+        process.stdin.flush()
+        assert process.stdout.readline() == b"done\n"
+
+
+def record_while_asked(profile, folder, process, times, format_name, *arguments):
+    """The path of the profile while PROCESS does its work TIMES, the ledger, the run."""
+    path, stats = str(folder / "profile"), str(folder / "stats.json")
+    run = profile.start("-p", process.pid, "-f", format_name, "-o", path, "--stats", stats, *arguments, files=False)
+    run.wait_sampling()
+    ask(process, times)
+    run.interrupt().finish()
+    assert run.status == 0, run.stderr
+    with open(stats, encoding="utf-8") as file:
+        return path, json.load(file), run
