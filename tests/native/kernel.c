@@ -706,7 +706,7 @@ __u32 bpf_get_prandom_u32(void)
 	return kernel.random >> 8;
 }
 
-/* No test asks for kernel frames. */
+/* The kernel's frames are kernel.stack's, without the first ones that FLAGS counts. */
 long bpf_get_stack(void *context, void *buffer, __u32 size, __u64 flags)
 {
 	__u32 skipped = flags & 0xff, bytes;

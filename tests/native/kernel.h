@@ -136,7 +136,7 @@ void kernel__identify(__u32 tgid, enum identification identify);
 /* Nobody has seen yet that it has an interpreter. */
 void kernel__begin(__u32 tgid);
 
-/* Halves its rate so often. */
+/* Halves its rate SHIFT times. */
 void kernel__shift_rate(__u32 tgid, __u16 shift);
 
 /* The pthread_self() of its threads is so many bytes below their thread pointer. */

@@ -175,7 +175,7 @@ static void come_back(uint32_t number)
 	harness__enter_thread(0);
 }
 
-/* What a sample of the holder adds: the value of all of its stacks grows by so many periods. */
+/* A sample of the holder adds a period for each of WAITERS threads. */
 static void assert_waiters(uint64_t waiters)
 {
 	uint64_t before = 0, after = 0;

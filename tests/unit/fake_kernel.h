@@ -59,6 +59,18 @@ static int put(struct target_key key, enum target_state state, uint64_t *waited)
 
 #define MAP struct target_map *map
 
+WRAP(void, sampler__walk_blocked, struct sampler *sampler, int64_t now)
+{
+	(void)sampler;
+	(void)now;
+}
+
+WRAP(int64_t, sampler__blocked_due, const struct sampler *sampler)
+{
+	(void)sampler;
+	return INT64_MAX;
+}
+
 WRAP(uint64_t, target_map__new_serial, MAP)
 {
 	(void)map;

@@ -12,6 +12,7 @@
 #include "sampling/blocked_list.h"
 #include "sampling/blocked_threads.h"
 #include "sampling/outside_walker.h"
+#include "wrap.h"
 
 #define THREADS 3
 #define SINCE	1000
@@ -35,8 +36,7 @@ static struct bucket buckets[2 * STACK_BUCKETS];
 static struct slots *slots;
 static struct blocked_threads *blocked;
 
-int __wrap_blocked_list__open(struct pybpfprof_bpf *bpf, uint32_t cpus, struct blocked_list **list);
-int __wrap_blocked_list__open(struct pybpfprof_bpf *bpf, uint32_t cpus, struct blocked_list **list)
+WRAP(int, blocked_list__open, struct pybpfprof_bpf *bpf, uint32_t cpus, struct blocked_list **list)
 {
 	(void)bpf;
 	assert_int_equal(cpus, 1);
@@ -44,16 +44,13 @@ int __wrap_blocked_list__open(struct pybpfprof_bpf *bpf, uint32_t cpus, struct b
 	return 0;
 }
 
-void __wrap_blocked_list__close(struct blocked_list *list);
-void __wrap_blocked_list__close(struct blocked_list *list)
+WRAP(void, blocked_list__close, struct blocked_list *list)
 {
 	assert_null(list);
 }
 
-ssize_t __wrap_blocked_list__read(struct blocked_list *list, bool entered,
-				  struct blocked_thread **result, size_t *capacity);
-ssize_t __wrap_blocked_list__read(struct blocked_list *list, bool entered,
-				  struct blocked_thread **result, size_t *capacity)
+WRAP(ssize_t, blocked_list__read, struct blocked_list *list, bool entered,
+     struct blocked_thread **result, size_t *capacity)
 {
 	ssize_t count = 0;
 
@@ -67,12 +64,9 @@ ssize_t __wrap_blocked_list__read(struct blocked_list *list, bool entered,
 	return count;
 }
 
-bool __wrap_blocked_list__describe(const struct blocked_list *list,
-				   const struct blocked_thread *thread, struct target *target,
-				   struct layout *layout, struct outside_settings *settings);
-bool __wrap_blocked_list__describe(const struct blocked_list *list,
-				   const struct blocked_thread *thread, struct target *target,
-				   struct layout *layout, struct outside_settings *settings)
+WRAP(bool, blocked_list__describe, const struct blocked_list *list,
+     const struct blocked_thread *thread, struct target *target, struct layout *layout,
+     struct outside_settings *settings)
 {
 	(void)list;
 	memset(target, 0, sizeof(*target));
@@ -86,10 +80,8 @@ static unsigned int number_of(const struct blocked_thread *thread)
 	return thread->kernel_tid - TID(0);
 }
 
-bool __wrap_blocked_list__enter(struct blocked_list *list, const struct blocked_thread *thread,
-				int64_t since, uint64_t hash, uint32_t *slot);
-bool __wrap_blocked_list__enter(struct blocked_list *list, const struct blocked_thread *thread,
-				int64_t since, uint64_t hash, uint32_t *slot)
+WRAP(bool, blocked_list__enter, struct blocked_list *list, const struct blocked_thread *thread,
+     int64_t since, uint64_t hash, uint32_t *slot)
 {
 	struct thread *entered = &threads[number_of(thread)];
 
@@ -103,27 +95,22 @@ bool __wrap_blocked_list__enter(struct blocked_list *list, const struct blocked_
 	return true;
 }
 
-bool __wrap_blocked_list__is_full(const struct blocked_list *list);
-bool __wrap_blocked_list__is_full(const struct blocked_list *list)
+WRAP(bool, blocked_list__is_full, const struct blocked_list *list)
 {
 	(void)list;
 	return false;
 }
 
-void __wrap_blocked_list__count(struct blocked_list *list, uint32_t slot,
-				struct definition *definition);
-void __wrap_blocked_list__count(struct blocked_list *list, uint32_t slot,
-				struct definition *definition)
+WRAP(void, blocked_list__count, struct blocked_list *list, uint32_t slot,
+     struct definition *definition)
 {
 	(void)list;
 	definition->cpu = 1;
 	definition->slot = slot;
 }
 
-void __wrap_blocked_list__withdraw(struct blocked_list *list, const struct blocked_thread *thread,
-				   uint32_t slot);
-void __wrap_blocked_list__withdraw(struct blocked_list *list, const struct blocked_thread *thread,
-				   uint32_t slot)
+WRAP(void, blocked_list__withdraw, struct blocked_list *list, const struct blocked_thread *thread,
+     uint32_t slot)
 {
 	(void)list;
 	assert_int_equal(slot, number_of(thread));
@@ -131,10 +118,8 @@ void __wrap_blocked_list__withdraw(struct blocked_list *list, const struct block
 }
 
 /* Every thread has a stack without frames. */
-bool __wrap_outside_walker__walk(struct outside_walker *walker, const struct blocked_thread *thread,
-				 struct outside_walk *walk);
-bool __wrap_outside_walker__walk(struct outside_walker *walker, const struct blocked_thread *thread,
-				 struct outside_walk *walk)
+WRAP(bool, outside_walker__walk, struct outside_walker *walker, const struct blocked_thread *thread,
+     struct outside_walk *walk)
 {
 	const struct definition definition = { .kind = RECORD_DEFINITION,
 					       .hash = thread->kernel_tid,
@@ -153,8 +138,7 @@ bool __wrap_outside_walker__walk(struct outside_walker *walker, const struct blo
 	return true;
 }
 
-void __wrap_outside_walker__forget_codes(struct outside_walker *walker);
-void __wrap_outside_walker__forget_codes(struct outside_walker *walker)
+WRAP(void, outside_walker__forget_codes, struct outside_walker *walker)
 {
 	(void)walker;
 	codes_forgotten++;

@@ -28,13 +28,22 @@ struct run {
 	unsigned int shifts[8];
 };
 
+/* Process NUMBER, which has SAMPLES. */
+static void add_process(struct profile *profile, uint32_t number, uint64_t samples)
+{
+	uint32_t function = profile__function(profile, &(struct profile_function){ 0 });
+	uint32_t location = profile__line(profile, function, 1);
+	uint32_t stack = profile__stack(profile, &location, 1);
+	uint32_t process = profile__process(profile, number, number);
+
+	profile__add(profile, profile__thread(profile, process, 1, 0), stack, 0,
+		     (struct amount){ .count = samples });
+}
+
 /* Judges the use, with the samples of the window. */
 static double judge(struct run *run)
 {
 	struct profile *profile = profile__new();
-	uint32_t function = profile__function(profile, &(struct profile_function){ 0 });
-	uint32_t location = profile__line(profile, function, 1);
-	uint32_t stack = profile__stack(profile, &location, 1);
 	struct labelled_window window = { .profile = profile, .ledgers = profile->ledgers };
 	json_t *labels[8];
 	char name[32];
@@ -42,10 +51,7 @@ static double judge(struct run *run)
 	for (size_t i = 0; i < run->count; i++) {
 		snprintf(name, sizeof(name), "s%zu", i);
 		labels[i] = json_pack("{s:s}", "service_name", name);
-		profile__add(
-			profile,
-			profile__thread(profile, profile__process(profile, i + 1, i + 1), 1, 0),
-			stack, 0, (struct amount){ .count = run->samples[i] });
+		add_process(profile, i + 1, run->samples[i]);
 	}
 	window.labels = labels;
 	run->rate_hz = budget__judge(&run->budget, &run->use, CPUS, &window, run->shifts);
@@ -342,9 +348,6 @@ static void who_dominates(void **state)
 static void processes_of_a_service_have_one_rate(void **state)
 {
 	struct profile *profile = profile__new();
-	uint32_t function = profile__function(profile, &(struct profile_function){ 0 });
-	uint32_t location = profile__line(profile, function, 1);
-	uint32_t stack = profile__stack(profile, &location, 1);
 	json_t *service = json_pack("{s:s}", "service_name", "web"),
 	       *labels[] = { service, service };
 	struct labelled_window window = { .profile = profile, .labels = labels };
@@ -353,10 +356,7 @@ static void processes_of_a_service_have_one_rate(void **state)
 
 	(void)state;
 	for (uint32_t i = 0; i < 2; i++)
-		profile__add(
-			profile,
-			profile__thread(profile, profile__process(profile, i + 1, i + 1), 1, 0),
-			stack, 0, (struct amount){ .count = 1 });
+		add_process(profile, i + 1, 1);
 	/* It has no samples. */
 	profile__process(profile, 3, 3);
 	assert_true(budget__judge(&run.budget, &run.use, CPUS, &window, shifts) == 19);

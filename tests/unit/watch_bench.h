@@ -51,18 +51,6 @@ WRAP(int, clock_gettime, clockid_t clock, struct timespec *time)
 	return 0;
 }
 
-WRAP(void, sampler__walk_blocked, struct sampler *sampler, int64_t now)
-{
-	(void)sampler;
-	(void)now;
-}
-
-WRAP(int64_t, sampler__blocked_due, const struct sampler *sampler)
-{
-	(void)sampler;
-	return INT64_MAX;
-}
-
 WRAP(int, sampler__find_kernel_pid, struct sampler *sampler, pid_t pid, pid_t *kernel_pid,
      pid_t *namesake)
 {
