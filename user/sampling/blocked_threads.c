@@ -146,7 +146,7 @@ static void walk_some(void *context)
 		blocked->walk.bytes = begin;
 		if (!enter_process(blocked, thread) ||
 		    !outside_walker__walk(blocked->walker, thread, &blocked->walk) ||
-		    !enter_process(blocked, thread))
+		    reader__missed(thread->tgid) != blocked->missed)
 			continue;
 		blocked->walked = xgrow(blocked->walked, &blocked->walked_capacity, count + 1,
 					sizeof(*blocked->walked));
@@ -185,7 +185,7 @@ static void count(struct blocked_threads *blocked, const struct walked *walked)
 	struct definition *definition;
 	uint64_t size;
 
-	for (; record < end; record += (size + 7) & ~7ULL) {
+	for (; record < end; record += outside_walk__room(size)) {
 		memcpy(&size, record, sizeof(size));
 		record += sizeof(size);
 		definition = (struct definition *)record;

@@ -30,6 +30,12 @@ struct outside_walk {
 	size_t bytes, capacity;
 };
 
+/* The bytes that a record of SIZE bytes takes there. */
+static inline size_t outside_walk__room(uint64_t size)
+{
+	return (size + 7) & ~7ULL;
+}
+
 struct outside_walker;
 
 /* There can be one at a time.  Free with outside_walker__free, NULL too. */
