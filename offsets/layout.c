@@ -199,8 +199,8 @@ static __u16 gil_bit(const struct offsets *offsets, struct layout *layout)
 	return offset * 8 + (in_status ? HOLDS_GIL_BIT : 0);
 }
 
-/* Where the GIL is, and how its holder is told, as far as that is known: only the reason of a wait
- * and --gil depend on it. */
+/* Where the GIL is, and what tells its holder.  Either may not be known: only the reasons of waits
+ * and --gil need them. */
 static void set_gil(const struct offsets *offsets, struct layout *layout)
 {
 	bool in_runtime = offsets->runtime_gil != OFFSET_ABSENT;

@@ -17,8 +17,8 @@ struct agent {
 	struct recording *recording;
 	struct sinks sinks;
 	const struct push_state *push; /* NULL: nothing is pushed */
-	struct store *store;
-	bool store_grows; /* old windows could not be removed */
+	struct store *store;	       /* NULL: nothing is stored */
+	bool store_grows;	       /* old windows could not be removed */
 	struct budget budget;
 	struct pods *pods; /* NULL: pod names are not read */
 	uint64_t dropped_samples;

@@ -43,7 +43,7 @@ struct budget {
 	struct budget_use last; /* at the last judgement; NOW_NS is 0 before the first */
 	struct budget_limits limits;
 	double wanted_hz;
-	unsigned int steps; /* halvings of the common rate */
+	unsigned int steps; /* how often the common rate is halved */
 	bool changing;	    /* a rate was changed; that begins with the next cut */
 	double debt_s;	    /* CPU time above the budget: seconds at twice the budget */
 	double quiet_s;	    /* within the budget since the last change; little use counts more */
@@ -53,7 +53,8 @@ struct budget {
 	double share;	    /* of all CPUs' time, at the last judgement */
 	bool unkept;	    /* a limit is exceeded at the lowest rates */
 	bool lowered;	    /* a rate is below the wanted one */
-	bool lacks_memory;  /* just judged: too little for a higher rate; free what you can */
+	bool lacks_memory;  /* the last judgement: too little for a higher rate; the caller should
+			       free some */
 	/* How often rates were lowered: [0] for CPU time, [1] for memory; in each, [0] the common
 	 * rate, [1] rates of services. */
 	uint64_t lowerings[2][2];
@@ -66,9 +67,9 @@ struct budget {
 double budget__aim(struct budget *budget, const struct budget_limits *limits, double wanted_hz);
 
 /* Judges the use since the last judgement, on CPUS CPUs, and changes a rate if needed, with a log
- * message.  Changes none if the last judgement is too recent.  SHIFTS: how often the rate of each
- * process of WINDOW is halved; it becomes that of its service.  Returns the common rate from now
- * on. */
+ * message.  Changes none if the last judgement is too recent.  SHIFTS says how often
+ * the rate of each process of WINDOW is halved; a process with samples gets its service's.  Returns
+ * the common rate from now on. */
 double budget__judge(struct budget *budget, const struct budget_use *use, unsigned int cpus,
 		     const struct labelled_window *window, unsigned int *shifts);
 

@@ -17,8 +17,8 @@ struct sink_operations {
 	 * symbolizes nothing meanwhile.  NULL, or what is wrong and how to fix it, which the caller
 	 * frees. */
 	char *(*take)(void *context, const struct labelled_window *window);
-	/* Called after the last window; frees CONTEXT.  Returns whether everything that it took has
-	 * arrived, and logs the rest. */
+	/* Called after the last window; frees what the sink has.  Returns whether everything that
+	 * it took has arrived, and logs the rest. */
 	bool (*close)(void *context);
 };
 

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -282,8 +281,8 @@ static double seconds_of(const struct http_request *request)
 	return *end || !(seconds > 0 && seconds <= PROFILE_S_MAX) ? 0 : seconds;
 }
 
-/* A place for a profile that ends at END_NS: the one that ends last gives way if it ends later.
- * NULL: there is none. */
+/* A place for a profile that ends at END_NS.  If all are taken, the profile that ends last loses
+ * its place, unless it ends by END_NS.  NULL: there is none. */
 static struct scrape *find_place(struct web *web, int64_t end_ns)
 {
 	struct scrape *last = web->scrapes;

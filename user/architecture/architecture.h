@@ -46,8 +46,8 @@ struct architecture {
 	 * none. */
 	uint32_t other_calls;
 
-	/* Where the kernel's saved registers have a system call's arguments, and its number, which
-	 * has that many bytes. */
+	/* Offsets in the kernel's saved registers: of a system call's arguments, and of its number.
+	 * The size of that. */
 	uint16_t call_arguments[6], call_number, call_number_bytes;
 
 	/* Where the kernel's entries of interrupts begin. */

@@ -12,7 +12,7 @@
 /* The hexadecimal digits of a SHA-1, and a NUL. */
 #define ELF_BUILD_ID_HEX_BYTES 41
 
-/* Longer names, and answers beyond this number, are not remembered.  Callers look for about 15. */
+/* The cache of symbols has names up to this length, and this many.  Callers look for about 15. */
 #define ELF_NAME_BYTES_MAX    64
 #define ELF_KNOWN_SYMBOLS_MAX 24
 

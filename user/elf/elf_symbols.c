@@ -168,7 +168,6 @@ static bool find_in_table(struct elf_image *image, uint32_t type, const char *na
 
 bool elf_image__exported_symbol(struct elf_image *image, const char *name, uint64_t *address)
 {
-
 	if (image->dynamic.symbols && image->dynamic.strings && image->dynamic.gnu_hash)
 		return find_by_gnu_hash(image, name, address);
 	return find_in_table(image, SHT_DYNSYM, name, address);

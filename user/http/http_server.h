@@ -61,10 +61,11 @@ void http_request__put_off(struct http_request *request, int64_t wait_ns, const 
 /* An answer of LENGTH bytes that several requests can share.  The server frees BODY. */
 struct MHD_Response *http_page__new(const char *type, char *body, size_t length);
 
-/* Answers that are still sent keep PAGE, which may be NULL. */
+/* An answer that is still being sent keeps PAGE.  PAGE may be NULL. */
 void http_page__free(struct MHD_Response *page);
 
-/* Answers with status 200 and PAGE, which must stay until the http_answer returns. */
+/* Answers with status 200 and PAGE, within the http_answer.  PAGE may be freed after that returns.
+ */
 void http_request__show(struct http_request *request, struct MHD_Response *page);
 
 /* Has REQUEST wait for an answer, for as long as that takes.  GONE is called if the client leaves

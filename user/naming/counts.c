@@ -230,7 +230,7 @@ static void count_stack(void *context, uint64_t name, uint32_t event, struct amo
 
 	if (name == NO_NAME || (IS_STACK(name) && old && !counts->retired)) {
 		counts->unnamed[event] += amount.count;
-		/* The time of a wait that began long before. */
+		/* Without a count, it is the time of a wait whose stack is forgotten. */
 		counts->unmatched[event] += amount.count ? 0 : amount.value;
 	} else if (!IS_STACK(name)) {
 		counts->taken_back[event][outcome] += amount.count;
@@ -305,7 +305,7 @@ static bool may_be_stale(const struct counts *counts, const struct entry *entry)
 	return !symbolizer__is_exact(counts->symbolizer, entry->key.name >> 32);
 }
 
-/* Takes the entries that JUDGE holds for stale as replaced code; with ALL, also the others. */
+/* Counts the entries that JUDGE calls stale as replaced code; with ALL, also the others. */
 static void take_entries(struct counts *counts, struct entry **entries,
 			 bool (*judge)(const struct counts *counts, const struct entry *entry),
 			 bool all)
@@ -379,6 +379,7 @@ void counts__settle(struct counts *counts, struct sampler *sampler)
 void counts__settle_all(struct counts *counts, struct sampler *sampler)
 {
 	counts__settle(counts, sampler);
+	/* What came during the first is checked, too. */
 	counts__settle(counts, sampler);
 	end_excluded(counts);
 }

@@ -103,7 +103,7 @@ bool symbolizer__is_exact(const struct symbolizer *symbolizer, uint32_t thread);
 /* The stack that stands for OUTCOME, in place of one in doubt. */
 uint32_t symbolizer__reason(struct symbolizer *symbolizer, enum outcome outcome);
 
-/* Ends all doubts, once the samples in doubt are counted. */
+/* Forgets what is stale, once its samples are counted. */
 void symbolizer__settle(struct symbolizer *symbolizer);
 
 /* TARGET has ended, or runs another program.  The symbolizer owns it from now on.  It frees it once

@@ -73,7 +73,7 @@ static void put(struct writer *writer, const Pprof__Profile *part)
 	compress_bytes(writer, writer->packed, length, Z_NO_FLUSH);
 }
 
-/* Puts one element of the profile's list FIELD. */
+/* Puts ELEMENT into the profile's list LIST. */
 #define PUT_ONE(writer, list, element)                                                       \
 	put(writer,                                                                          \
 	    &(Pprof__Profile){ .base = PROTOBUF_C_MESSAGE_INIT(&pprof__profile__descriptor), \

@@ -209,7 +209,7 @@ size_t command_name__runner_length(const char *name)
 	return name[length] && find_runner(name, length) ? length : 0;
 }
 
-/* The same, from a title that the program set. */
+/* As name_of_runner, but from a title that the program set. */
 static char *name_of_title(const char *title)
 {
 	size_t length = strcspn(title, ":");

@@ -45,7 +45,7 @@ struct ledger {
 	union {
 		struct {
 			uint64_t events, lost;
-			uint64_t busy; /* of those: another sample was taken on the CPU then */
+			uint64_t busy;	      /* part of LOST: the CPU was taking another sample */
 			uint64_t without_gil; /* left out by --gil or --gil-blame */
 			uint64_t left_out;    /* counted by the kernel but not delivered, of any
 						 process */

@@ -20,14 +20,14 @@ struct ledger profile_events__ledger(const struct profile *profile, uint32_t eve
 /* The index of the event NAME; -1: there is none. */
 int profile_events__find(const struct profile *profile, const char *name);
 
-/* The name of EVENT as a value type in pprof and OTLP: "page_faults", and "cpu" for the clock.
- * Pyroscope refuses "-" in it.  The caller frees it. */
 /* Whether PROFILE has no samples, not even lost ones. */
 bool profile_events__lack_samples(const struct profile *profile);
 
 /* Notes that the clock is sampled at RATE_HZ from now on; other events have no rate. */
 void profile_events__set_rate(struct profile *profile, double rate_hz);
 
+/* The name of EVENT as a value type in pprof and OTLP: "page_faults", and "cpu" for the clock.
+ * Pyroscope refuses "-" in it.  The caller frees it. */
 char *profile_events__type(const struct profile_event *event);
 
 struct json_t;

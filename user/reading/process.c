@@ -358,7 +358,7 @@ static void read_maps(void *context)
 	maps->error = got < 0 ? got : 0;
 }
 
-/* The mappings in the lines of TEXT, of which the last may be cut. */
+/* The mappings in the lines of TEXT.  The last line may be cut, and is then left out. */
 static ssize_t parse_mappings(char *text, bool anonymous, struct mapping **mappings)
 {
 	size_t count = 0, capacity = 0;

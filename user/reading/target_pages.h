@@ -18,7 +18,8 @@ void target_pages__free(struct target_pages *pages);
 void target_pages__begin(struct target_pages *pages, pid_t pid);
 
 /* Reads LENGTH bytes at ADDRESS, as they were when their pages were first read.  False: not all of
- * them can be read.  In an errand (reader.h) if the process is not surely one that answers. */
+ * them can be read.  Call it in an errand (reader.h), unless the process surely
+ * answers. */
 bool target_pages__read(struct target_pages *pages, uint64_t address, void *buffer, size_t length);
 
 #endif

@@ -257,7 +257,7 @@ void room__give_up_reserve(struct store *store)
  * remove. */
 static int free_pages(struct store *store, uint64_t wanted)
 {
-	struct removal removal = { store, 0, 0, ROWS_A_PASS, 0, 1 };
+	struct removal removal = { .store = store, .rows = ROWS_A_PASS, .changed = 1 };
 	struct database_size size;
 	int code = database__measure(store, &size);
 

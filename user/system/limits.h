@@ -22,7 +22,7 @@ void limits__warn_of_files(int error);
 /* In a child: restores the original limit, on which programs that use select(2) rely. */
 void limits__restore_files(void);
 
-/* How to fix it that a process or thread cannot be started because of ERROR, -errno. */
+/* What the user can change after ERROR, -errno, kept a process or thread from starting. */
 const char *limits__mend_start(int error);
 
 #endif
