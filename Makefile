@@ -25,7 +25,7 @@ endif
 # It reads what others have written.  Sanitizers do without this: they see more, but not what it has caught.
 CFLAGS ?= -O2 -g -U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=2 -fstack-protector-strong -fPIE
 LDFLAGS ?= -pie -Wl,-z,relro,-z,now
-LIBRARIES := libbpf zlib libprotobuf-c jansson sqlite3 yaml-0.1 libpcre2-8 libmicrohttpd libcurl
+LIBRARIES := libbpf zlib libprotobuf-c jansson sqlite3 yaml-0.1 libpcre2-8 libmicrohttpd libcurl libelf
 HOUSE_CPPFLAGS = -D_GNU_SOURCE -DPYBPFPROF_VERSION='"$(VERSION)"' \
 	-DARCHITECTURE=$(ARCH)_architecture \
 	-Ibpf -Ioffsets -Iuser -I$(OUTPUT) \
@@ -155,7 +155,7 @@ $(OUTPUT)/sanitized/libpybpfprof.a: $(CHECKED)
 WATCH_WRAPPED := $(addprefix target_map__,new_serial put refuse follow set_aside await \
 	awaited remove has has_told has_untold claim holds samples rate_shift shift_rate know_python know_other) \
 	$(addprefix sampler__,targets follow begin_epoch sees_mappings untold crowded outcomes find_kernel_pid \
-	walk_blocked blocked_due) \
+	enter leave walk_blocked blocked_due) \
 	process__list process__inspect process__program_mappings identity__read identity__read_again target__look
 
 # What a fuzzer gives its own answers to, instead of the system or another module.

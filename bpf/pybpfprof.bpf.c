@@ -268,15 +268,16 @@ static __always_inline void release(struct walk *walk)
 #define TRACEPOINT_FRAMES 2
 
 /* Takes a sample of EVENT with VALUE, of the current thread, which is of TARGET.  CONTEXT is the
- * program's; of a perf event it is INTERRUPTED, too. */
+ * program's; NULL: user code is at a breakpoint.  Of a perf event it is INTERRUPTED, too. */
 static __always_inline void sample_thread(void *context, struct bpf_perf_event_data *interrupted,
 					  struct target *target, __u32 event, __u64 value)
 {
 	__u32 cpu = bpf_get_smp_processor_id();
 	struct event_counters *counter = counters_of(cpu, event);
 	struct walk *walk = bpf_map_lookup_elem(&walks, &cpu);
-	bool may_interrupt = !interrupted && config.tracepoints[event].may_interrupt;
-	bool in_kernel = !interrupted || !IS_USER_CODE(&interrupted->regs);
+	bool at_tracepoint = context && !interrupted;
+	bool may_interrupt = at_tracepoint && config.tracepoints[event].may_interrupt;
+	bool in_kernel = at_tracepoint || (interrupted && !IS_USER_CODE(&interrupted->regs));
 
 	if (!counter || !walk || !claim(walk, counter))
 		return;
@@ -292,7 +293,7 @@ static __always_inline void sample_thread(void *context, struct bpf_perf_event_d
 	if (config.blamed & 1 << event)
 		value *= gil_waiters(&walk->target);
 	walk->wait = WAIT_NONE;
-	walk->own_frames = interrupted ? 0 : TRACEPOINT_FRAMES;
+	walk->own_frames = at_tracepoint ? TRACEPOINT_FRAMES : 0;
 	read_kernel_stack(walk, context, may_interrupt || (config.kernel && in_kernel));
 	walk->in_interrupt = may_interrupt && handles_interrupt(cpu);
 	if (!config.kernel)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Samples at the kernel's tracepoints.
+ * Samples at the kernel's tracepoints, and at breakpoints in user code.
  *
  * A raw tracepoint passes its arguments as they are, most of them pointers to the kernel's structs.
  * User space finds by BTF where the number lies that a sample stands for.  So the same program
@@ -52,6 +52,17 @@ static __always_inline int take_tracepoint(const __u64 *context, __u32 event)
 	return 0;
 }
 
+/* The same where user code meets a breakpoint: it has called a function, or is at a USDT probe. */
+static __always_inline int take_probe(__u32 event)
+{
+	__u32 tgid = bpf_get_current_pid_tgid() >> 32;
+	struct target *target = bpf_map_lookup_elem(&targets, &tgid);
+
+	if (target)
+		sample_thread(0, 0, target, event, 1);
+	return 0;
+}
+
 #define TRACEPOINT_PROGRAM(name, event)                 \
 	SEC("raw_tp")                                   \
 	int name(__u64 *context)                        \
@@ -63,5 +74,18 @@ TRACEPOINT_PROGRAM(tracepoint, 0)
 TRACEPOINT_PROGRAM(tracepoint_1, 1)
 TRACEPOINT_PROGRAM(tracepoint_2, 2)
 TRACEPOINT_PROGRAM(tracepoint_3, 3)
+
+#define PROBE_PROGRAM(name, event)        \
+	SEC("kprobe")                     \
+	int name(void *registers)         \
+	{                                 \
+		(void)registers;          \
+		return take_probe(event); \
+	}
+
+PROBE_PROGRAM(probe, 0)
+PROBE_PROGRAM(probe_1, 1)
+PROBE_PROGRAM(probe_2, 2)
+PROBE_PROGRAM(probe_3, 3)
 
 #endif

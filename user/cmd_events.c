@@ -14,6 +14,7 @@
 static char *check(struct options *options)
 {
 	struct event *event = options->plan.events;
+	const struct event_users users = { .any_context = true };
 	char *wrong;
 
 	if (!options->tracepoint || options->help)
@@ -23,7 +24,7 @@ static char *check(struct options *options)
 		wrong = xasprintf("%s is no tracepoint: it has no fields", event->name);
 	options->plan.event_count = 1;
 	/* Whether it can be sampled does not matter for what it is. */
-	return wrong ?: events__resolve(event, 1, true);
+	return wrong ?: events__resolve(event, 1, &users);
 }
 
 /* What a sample of EVENT stands for, by default; the caller frees. */
@@ -71,6 +72,8 @@ static void print_events(void)
 		}
 	}
 	printf("\nrNUMBER and cpu/FIELD=NUMBER,.../ are counters of the processor.\n"
+	       "uprobe:/PATH:FUNCTION are calls of a function, with -p or a program to start.\n"
+	       "usdt:/PATH:PROVIDER:NAME are a library's or program's own probes.\n"
 	       "SUBSYSTEM:NAME are tracepoints, of %s;\n"
 	       "pybpfprof events SUBSYSTEM:NAME shows one's fields.\n",
 	       subsystems);

@@ -7,27 +7,27 @@ import subprocess
 
 
 @contextlib.contextmanager
-def answering(python, script, source):
-    """A process of PYTHON that runs SOURCE, which is written to SCRIPT."""
+def answering(python, script, source, *arguments):
+    """A process of PYTHON that runs SOURCE, which is written to SCRIPT, with ARGUMENTS."""
     script.write_text(source)
-    with subprocess.Popen([*python.command, str(script)], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+    with subprocess.Popen([*python.command, str(script), *arguments], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
         yield process
         process.kill()
 
 
-def ask(process, times):
+def ask(process, times, request=b"go"):
     for _ in range(times):
-        process.stdin.write(b"go\n")
+        process.stdin.write(request + b"\n")
         process.stdin.flush()
         assert process.stdout.readline() == b"done\n"
 
 
-def record_while_asked(profile, folder, process, times, format_name, *arguments):
+def record_while_asked(profile, folder, process, times, format_name, *arguments, request=b"go"):
     """The path of the profile while PROCESS does its work TIMES, the ledger, the run."""
     path, stats = str(folder / "profile"), str(folder / "stats.json")
     run = profile.start("-p", process.pid, "-f", format_name, "-o", path, "--stats", stats, *arguments, files=False)
     run.wait_sampling()
-    ask(process, times)
+    ask(process, times, request)
     run.interrupt().finish()
     assert run.status == 0, run.stderr
     with open(stats, encoding="utf-8") as file:

@@ -38,9 +38,12 @@ def initrd(binary, tmp_path_factory):
         calls = describe_job([PROFILER, *OUTPUTS, "-d", SECONDS, "--show", READS, "-e", READS,
                               "-e", "sched:sched_waking", "-e", "net:net_dev_queue:len", "-e", "cpu-clock"],
                              [reader])
+        python = contents.pythons()[0]
+        probed = "uprobe:%s:PyEval_SaveThread" % python.path
+        probes = describe_job([PROFILER, *OUTPUTS, "-d", SECONDS, "-e", probed], [reader])
         return build_image(str(tmp_path_factory.mktemp("image")), binary, contents,
                            {"profile": profile, "kernel frames": below, "native frames": native,
-                            "waits": waits, "blame": blame, "calls": calls})
+                            "waits": waits, "blame": blame, "calls": calls, "probes": probes})
     return make
 
 
@@ -131,6 +134,14 @@ def test_calls(kernel):
     assert events[READS]["value"] == sum(value for _, value in stacks)
     for event in events.values():
         assert event["events"] == event["samples"] + event["lost"]
+
+
+def test_probes(kernel):
+    """The program for them loads, and the kernel runs it where a function begins."""
+    stacks = parse_folded(kernel.succeeded("probes")["profile"])
+    (event,) = kernel.ledger("probes")["per_event"].values()
+    assert event["events"] == event["samples"] + event["lost"] and event["samples"]
+    assert {frames[-1].name for frames, _ in stacks} == {"read_all"}
 
 
 def test_ledger(kernel):

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* The input: an ELF file, which is also what the memory of its process holds, or a name. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -7,6 +8,7 @@
 
 #include "architecture/architecture.h"
 #include "elf/elf_image.h"
+#include "events/probe_places.h"
 #include "input.h"
 #include "offsets.h"
 #include "python/python_image.h"
@@ -73,6 +75,23 @@ static void read_names(struct elf_image *image)
 	symbols__free(symbols);
 }
 
+/* Looks for probes in the file, as in one of this process's own. */
+static void find_probes(int fd)
+{
+	char path[64];
+	const struct probe_name names[] = { { path, NULL, "a" }, { path, "a", "a" } };
+	struct probe_places found;
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		char *wrong = probe_places__find(getpid(), &names[i], &found);
+
+		CHECK(wrong || found.count);
+		free(wrong);
+		probe_places__free(&found);
+	}
+}
+
 /* The same bytes as a mangled name. */
 static void read_as_name(const uint8_t *bytes, size_t size)
 {
@@ -93,8 +112,10 @@ static void decode(const uint8_t *code, size_t length)
 	struct offsets offsets;
 	struct layout layout;
 	uint64_t variable;
+	size_t skipped;
 
 	x86_architecture.decode_variable(code, length, 0x1000, &variable);
+	CHECK(!x86_architecture.find_trap(code, length, &skipped) || skipped < length);
 	arm64_architecture.decode_variable(code, length, 0x1000, &variable);
 	arm64_architecture.decode_thread_area(code, length, &variable);
 	CHECK(!offsets__lookup(VERSION_3_13, BUILD_WITH_GIL, &offsets) &&
@@ -116,6 +137,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 		read_frames(image);
 		read_names(image);
 	}
+	find_probes(fd);
 	elf_image__close(image);
 	decode(bytes, size);
 	read_as_name(bytes, size);

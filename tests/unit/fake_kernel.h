@@ -65,6 +65,19 @@ WRAP(void, sampler__walk_blocked, struct sampler *sampler, int64_t now)
 	(void)now;
 }
 
+WRAP(void, sampler__enter, struct sampler *sampler, uint64_t serial, pid_t pid)
+{
+	(void)sampler;
+	(void)serial;
+	(void)pid;
+}
+
+WRAP(void, sampler__leave, struct sampler *sampler, uint64_t serial)
+{
+	(void)sampler;
+	(void)serial;
+}
+
 WRAP(int64_t, sampler__blocked_due, const struct sampler *sampler)
 {
 	(void)sampler;

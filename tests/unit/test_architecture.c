@@ -279,6 +279,52 @@ static void any_bytes_are_safe(void **state)
 	}
 }
 
+/* Where the trap is, behind SKIPPED bytes; -1: nowhere. */
+static void check_trap(long expected, size_t length, const char *code)
+{
+	uint8_t *copy = malloc(length);
+	size_t skipped;
+	bool found;
+
+	memcpy(copy, code, length);
+	found = x86_architecture.find_trap(copy, length, &skipped);
+	free(copy);
+	assert_int_equal(found ? (long)skipped : -1, expected);
+}
+
+#define TRAP(skipped, code) check_trap(skipped, sizeof(code) - 1, code)
+
+static void first_instruction_to_trap_is_found(void **state)
+{
+	size_t skipped = 1;
+
+	(void)state;
+	TRAP(0, "\x55");				 /* push %rbp */
+	TRAP(0, "\x41\x57");				 /* push %r15 */
+	TRAP(4, "\xf3\x0f\x1e\xfa\x55");		 /* endbr64 */
+	TRAP(5, "\x0f\x1f\x44\x00\x00\xe9\0\0\0\0");	 /* a long nop, jmp */
+	TRAP(3, "\x48\x85\xff\x74\x05");		 /* test %rdi,%rdi; je */
+	TRAP(4, "\x48\x83\xec\x08\x90");		 /* sub $8,%rsp; nop */
+	TRAP(7, "\x48\x8b\x05\1\2\3\4\x0f\x84\0\0\0\0"); /* mov (%rip),%rax; je */
+	TRAP(9, "\x64\x48\x8b\x04\x25\x28\0\0\0\x55");	 /* mov %fs:40,%rax */
+	TRAP(10, "\x48\xb8\1\2\3\4\5\6\7\x08\x55");	 /* movabs */
+	TRAP(5, "\x66\x81\xff\x01\x02\x55");		 /* cmp of 16 bits */
+	TRAP(4, "\xf6\x47\x10\x01\x55");		 /* testb $1,16(%rdi) */
+	TRAP(3, "\xf6\x57\x10\x55");			 /* notb 16(%rdi) */
+	TRAP(5, "\xf2\x0f\x10\x47\x10\x55");		 /* movsd 16(%rdi),%xmm0 */
+	TRAP(-1, "\xb8\x27\0\0\0\x0f\x05");		 /* mov, syscall */
+	TRAP(-1, "\x66\x90");				 /* which the kernel steps through */
+	TRAP(-1, "\x48\x55");
+	TRAP(-1, "\xff\x25\0\0\0\0\x55"); /* jmp to what is in memory */
+	TRAP(-1, "\xc3\x55");
+	TRAP(-1, "\x48\x83\xec\x08"); /* the end */
+	TRAP(-1, "\x0f");
+	TRAP(-1, "\x48\x8b");
+	TRAP(-1, "");
+	assert_true(arm64_architecture.find_trap((const uint8_t[]){ 0 }, 1, &skipped));
+	assert_int_equal(skipped, 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -291,6 +337,7 @@ int main(void)
 		cmocka_unit_test(another_pthread_self_is_refused),
 		cmocka_unit_test(thread_area_is_what_all_files_say),
 		cmocka_unit_test(thread_area_is_none_where_the_pointer_is_it),
+		cmocka_unit_test(first_instruction_to_trap_is_found),
 		cmocka_unit_test(any_bytes_are_safe),
 	};
 

@@ -35,6 +35,10 @@ struct architecture {
 	bool (*decode_entry_gap)(const uint8_t *code, size_t length, const struct layout *layout,
 				 struct entry_gap *gap);
 
+	/* Finds the first instruction that may be trapped, because the kernel emulates it, in the
+	 * straight beginning of the function at CODE: *SKIPPED is how many bytes are before it. */
+	bool (*find_trap)(const uint8_t *code, size_t length, size_t *skipped);
+
 	/* The first word at pthread_self() is its own address. */
 	bool points_to_itself;
 

@@ -336,6 +336,14 @@ static bool decode_entry_gap(const uint8_t *code, size_t length, const struct la
 	return true;
 }
 
+/* All instructions have one size, and the kernel decides which it traps. */
+static bool find_trap(const uint8_t *code, size_t length, size_t *skipped)
+{
+	(void)code;
+	*skipped = 0;
+	return length > 0;
+}
+
 /* The ABI reserves 16 bytes at the thread pointer; the C library chooses what lies below it. */
 const struct architecture arm64_architecture = {
 	.machine = EM_AARCH64,
@@ -345,6 +353,7 @@ const struct architecture arm64_architecture = {
 	.returns_first = returns_first,
 	.decode_thread_area = decode_thread_area,
 	.decode_entry_gap = decode_entry_gap,
+	.find_trap = find_trap,
 	.call_arguments = { 0, 8, 16, 24, 32, 40 },
 	.call_number = 280,
 	.call_number_bytes = 4,

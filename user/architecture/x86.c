@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "architecture/architecture.h"
+#include "architecture/x86_trap.h"
 
 #define RETURN	   0xc3
 #define LOAD_BYTES 3
@@ -82,6 +83,7 @@ const struct architecture x86_architecture = {
 	.python = "x86-64 Python",
 	.decode_variable = decode_variable,
 	.returns_first = returns_first,
+	.find_trap = x86__find_trap,
 	.points_to_itself = true,
 	.starting_calls = { FORK, VFORK },
 	.starting_call_count = 2,

@@ -10,7 +10,7 @@
 #define RATE_MAX   1000000ULL
 
 const struct event_source *const event_sources[] = {
-	&event_cpu_clock, &event_perf, &event_off_cpu, &event_tracepoint, NULL,
+	&event_cpu_clock, &event_perf, &event_off_cpu, &event_probe, &event_tracepoint, NULL,
 };
 
 /* The COUNT bytes at NAME as an event in EVENT; whether there is one. */
@@ -59,7 +59,7 @@ static char *parse_period(const char *text, struct event *event)
 				 event->name);
 	if (*text && strspn(text, "ukph") == strlen(text))
 		return refuse_modifier(text);
-	if (event->source->program == PROGRAM_TRACEPOINT && strcmp(text, "1") != 0)
+	if (event->source->resolve && strcmp(text, "1") != 0)
 		return xasprintf("%s has no count: each call is a sample", event->name);
 	event->hz = 0;
 	event->period = parse_number(text, PERIOD_MAX);
@@ -154,14 +154,22 @@ const char *events__impossible(const struct event *events, uint32_t count)
 	return NULL;
 }
 
-char *events__resolve(struct event *events, uint32_t count, bool any_context)
+char *events__resolve(struct event *events, uint32_t count, const struct event_users *users)
 {
 	char *wrong = NULL;
 
 	for (uint32_t i = 0; i < count && !wrong; i++)
 		if (events[i].source->resolve)
-			wrong = events[i].source->resolve(&events[i], any_context);
+			wrong = events[i].source->resolve(&events[i], users);
 	return wrong;
+}
+
+bool events__enter(const struct event *events, uint32_t count)
+{
+	for (uint32_t i = 0; i < count; i++)
+		if (events[i].source->enter)
+			return true;
+	return false;
 }
 
 bool events__may_interrupt(const struct event *events, uint32_t count)

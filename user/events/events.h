@@ -8,11 +8,21 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "profile/profile.h"
 
 struct bpf_program;
 struct event_source;
+
+/* For whom an event is found on this machine. */
+struct event_users {
+	const pid_t *pids;
+	size_t count;
+	bool everyone;	  /* they may be any processes */
+	bool any_context; /* also tracepoints whose samples may be of another thread than the one
+			   * that caused them */
+};
 
 /* More than any name of a tracepoint has. */
 #define TRACEPOINT_NAME_MAX 64
@@ -49,6 +59,7 @@ enum event_program {
 	PROGRAM_PERF_EVENT,
 	PROGRAM_SWITCHES, /* it runs at thread switches */
 	PROGRAM_TRACEPOINT,
+	PROGRAM_PROBE,
 };
 
 struct event_source {
@@ -60,14 +71,18 @@ struct event_source {
 	 * *LENGTH is the length of its name, and EVENT, which has the source, is filled, or *WRONG
 	 * is an error message that the caller frees.  NULL: it lists all. */
 	bool (*take)(const char *text, size_t *length, struct event *event, char **wrong);
-	/* Finds on this machine what EVENT names.  NULL, or an error message that the caller
-	 * frees.  NULL: there is nothing to find. */
-	char *(*resolve)(struct event *event, bool any_context);
+	/* Finds on this machine what EVENT names for USERS.  NULL, or an error message that the
+	 * caller frees.  NULL: there is nothing to find. */
+	char *(*resolve)(struct event *event, const struct event_users *users);
 	/* Opens EVENT on each online CPU, without starting it.  0 with *RUN for close, or -errno of
 	 * perf_event_open. */
 	int (*open)(const struct event *event, struct event_rate rate, void **run);
 	/* Runs PROGRAM with each sample from now on.  0 or -errno. */
 	int (*attach)(void *run, const struct bpf_program *program);
+	/* Samples process PID, too, which is a target until it leaves.  SERIAL identifies it.
+	 * NULL: all processes are sampled. */
+	void (*enter)(void *run, uint64_t serial, pid_t pid);
+	void (*leave)(void *run, uint64_t serial);
 	/* Ends sampling; what was sampled stays. */
 	void (*detach)(void *run);
 	void (*close)(void *run);
@@ -86,6 +101,7 @@ struct event_source {
 extern const struct event_source event_cpu_clock;
 extern const struct event_source event_perf;
 extern const struct event_source event_off_cpu;
+extern const struct event_source event_probe;
 extern const struct event_source event_tracepoint;
 
 /* All sources; NULL ends. */
@@ -106,10 +122,12 @@ char *event__parse(const char *text, struct event *event);
 /* The event NAME, which there must be, as it is by default. */
 struct event event__named(const char *name);
 
-/* Finds on this machine what the COUNT EVENTS name.  ANY_CONTEXT: also tracepoints whose samples
- * may be of another thread than the one that caused them.  NULL, or an error message that the
+/* Finds on this machine what the COUNT EVENTS name for USERS.  NULL, or an error message that the
  * caller frees. */
-char *events__resolve(struct event *events, uint32_t count, bool any_context);
+char *events__resolve(struct event *events, uint32_t count, const struct event_users *users);
+
+/* Whether one of the COUNT EVENTS samples only processes that enter. */
+bool events__enter(const struct event *events, uint32_t count);
 
 /* Whether one of the COUNT EVENTS needs to know the kernel's code for interrupts. */
 bool events__may_interrupt(const struct event *events, uint32_t count);

@@ -238,7 +238,7 @@ static char *check_context(struct event *event, const struct parts *parts, bool 
 }
 
 /* Without BTF nothing is refused here: no BPF program can be loaded, and that is an error. */
-static char *resolve(struct event *event, bool any_context)
+static char *resolve(struct event *event, const struct event_users *users)
 {
 	struct parts parts = split(event->name);
 	struct btf *btf = NULL;
@@ -251,7 +251,7 @@ static char *resolve(struct event *event, bool any_context)
 		if (!tracepoint_types__have(btf, parts.name))
 			wrong = refuse_name(btf, parts.name);
 		if (!wrong)
-			wrong = check_context(event, &parts, any_context);
+			wrong = check_context(event, &parts, users->any_context);
 		if (!wrong && parts.field)
 			wrong = tracepoint_types__find_field(btf, parts.name, parts.field,
 							     &event->tracepoint.value);

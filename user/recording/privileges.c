@@ -368,7 +368,7 @@ static uint64_t bit(int number)
 	return (uint64_t)1 << number;
 }
 
-void privileges__drop(bool (*works)(const void *context), const void *context)
+void privileges__drop(bool keep_probes, bool (*works)(const void *context), const void *context)
 {
 	uint64_t held = capabilities__effective(), kept = 0;
 	int bpf = capability__find(capabilities__needed, held), error;
@@ -382,6 +382,8 @@ void privileges__drop(bool (*works)(const void *context), const void *context)
 		if (needed->to_the_end && number >= 0)
 			kept |= bit(number);
 	}
+	if (keep_probes)
+		kept |= held & bit(CAP_SYS_ADMIN);
 	error = capabilities__limit(kept, true);
 	/* If kernel.unprivileged_bpf_disabled is set, older kernels require CAP_BPF even for using
 	 * an open map. */

@@ -65,8 +65,9 @@ double privileges__rate_limit(void);
 bool privileges__read_number(const char *path, double *number);
 
 /* Drops for good the privileges that only the start needs, and sets no_new_privs and the seccomp
- * filter.  WORKS, called without CAP_BPF, returns whether the recording can go on like that; if
- * not, the capability stays.  Warns if it fails. */
-void privileges__drop(bool (*works)(const void *context), const void *context);
+ * filter.  KEEP_PROBES: functions of further processes will be probed, so CAP_SYS_ADMIN stays.
+ * WORKS, called without CAP_BPF, returns whether the recording can go on like that; if not, the
+ * capability stays.  Warns if it fails. */
+void privileges__drop(bool keep_probes, bool (*works)(const void *context), const void *context);
 
 #endif

@@ -279,12 +279,15 @@ static enum exit_status start(struct recording *recording)
 	if (status)
 		return status;
 	note_start(recording);
+	watch__enter_targets(recording->watch);
 	if (command)
 		status = watch__start_command(recording->watch, command,
 					      !recording->plan->any_child, now_ns());
 	/* Last, so that the started program keeps the privileges. */
 	if (!status)
-		privileges__drop(may_go_on, recording);
+		privileges__drop(
+			events__enter(recording->scope.events, recording->scope.event_count),
+			may_go_on, recording);
 	return status;
 }
 

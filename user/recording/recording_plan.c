@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/xalloc.h"
 #include "recording/recording_plan.h"
@@ -34,6 +35,14 @@ int recording_plan__add_event(struct recording_plan *plan, const struct event *e
 
 char *recording_plan__check(struct recording_plan *plan)
 {
+	pid_t self = getpid();
+	/* A program that is started sees the same files as the profiler. */
+	const struct event_users users = {
+		.pids = plan->command ? &self : plan->pids,
+		.count = plan->command ? 1 : plan->pid_count,
+		.everyone = !plan->command && !plan->pid_count,
+		.any_context = plan->any_context,
+	};
 	bool waits = false;
 
 	for (uint32_t i = 0; i < plan->event_count; i++)
@@ -41,7 +50,7 @@ char *recording_plan__check(struct recording_plan *plan)
 	if (!waits && (plan->split_run_queue || plan->off_cpu_min_s > 0))
 		return xasprintf("%s needs --off-cpu",
 				 plan->split_run_queue ? "--split-runqueue" : "--off-cpu-min");
-	return events__resolve(plan->events, plan->event_count, plan->any_context);
+	return events__resolve(plan->events, plan->event_count, &users);
 }
 
 bool recording_plan__needs_gil(const struct recording_plan *plan)

@@ -13,6 +13,8 @@ struct bpf_program *programs__of(const struct pybpfprof_bpf *bpf, const struct e
 					 bpf->progs.sample_2, bpf->progs.sample_3 },
 		[PROGRAM_TRACEPOINT] = { bpf->progs.tracepoint, bpf->progs.tracepoint_1,
 					 bpf->progs.tracepoint_2, bpf->progs.tracepoint_3 },
+		[PROGRAM_PROBE] = { bpf->progs.probe, bpf->progs.probe_1, bpf->progs.probe_2,
+				    bpf->progs.probe_3 },
 	};
 	enum event_program program = event->source->program;
 
@@ -41,6 +43,8 @@ int programs__choose(struct pybpfprof_bpf *bpf, const struct sampler_scope *scop
 						bpf->progs.sample_2,	 bpf->progs.sample_3,
 						bpf->progs.tracepoint,	 bpf->progs.tracepoint_1,
 						bpf->progs.tracepoint_2, bpf->progs.tracepoint_3,
+						bpf->progs.probe,	 bpf->progs.probe_1,
+						bpf->progs.probe_2,	 bpf->progs.probe_3,
 						bpf->progs.off_cpu,	 bpf->progs.count_wait,
 						bpf->progs.end_sleep,	 bpf->progs.list_blocked };
 	int error = 0;

@@ -543,6 +543,20 @@ int sampler__start(struct sampler *sampler, struct event_rate rate)
 	return error;
 }
 
+void sampler__enter(struct sampler *sampler, uint64_t serial, pid_t pid)
+{
+	for (uint32_t i = 0; i < sampler->event_count && sampler->running; i++)
+		if (sampler->events[i].source->enter)
+			sampler->events[i].source->enter(sampler->runs[i], serial, pid);
+}
+
+void sampler__leave(struct sampler *sampler, uint64_t serial)
+{
+	for (uint32_t i = 0; i < sampler->event_count && sampler->running; i++)
+		if (sampler->events[i].source->leave)
+			sampler->events[i].source->leave(sampler->runs[i], serial);
+}
+
 void sampler__walk_blocked(struct sampler *sampler, int64_t now)
 {
 	blocked_threads__work(sampler->blocked, target_map__puts(sampler->targets), now);

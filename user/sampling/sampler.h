@@ -72,6 +72,11 @@ bool sampler__sees_mappings(const struct sampler *sampler);
  * refusal (privileges__events). */
 int sampler__start(struct sampler *sampler, struct event_rate rate);
 
+/* Samples process PID, which has become a target, also of events that are set up for each process;
+ * no effect before sampler__start.  SERIAL identifies it. */
+void sampler__enter(struct sampler *sampler, uint64_t serial, pid_t pid);
+void sampler__leave(struct sampler *sampler, uint64_t serial);
+
 /* Walks threads that wait already, for a few milliseconds, where time off the CPU is sampled.  NOW
  * is in nanoseconds, as the time when to go on; INT64_MAX: when there is another target. */
 void sampler__walk_blocked(struct sampler *sampler, int64_t now);

@@ -110,6 +110,7 @@ void registry__drop(struct watch *watch, struct watched *watched)
 
 	watch->set_aside -= watched->unwanted != NULL;
 	watch->some_ended |= watched->target != NULL;
+	sampler__leave(watch->sampler, watched->key.serial);
 	target = forget(watch, watched);
 	if (target)
 		symbolizer__end_target(watch->symbolizer, target);
@@ -261,6 +262,7 @@ void registry__take_target(struct watch *watch, struct watched *watched,
 	if (!watch->first_pid && watch->following != FOLLOW_ALL)
 		watch->first_pid = watched->pid;
 	symbolizer__add_target(watch->symbolizer, target);
+	sampler__enter(watch->sampler, watched->key.serial, watched->pid);
 	/* The filter may have wanted it before, under another identity. */
 	registry__describe(watch, target);
 	registry__note_threads();

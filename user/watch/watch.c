@@ -86,6 +86,15 @@ int watch__begin(struct watch *watch, struct sampler *sampler, struct symbolizer
 	return error;
 }
 
+void watch__enter_targets(struct watch *watch)
+{
+	struct watched *watched, *next;
+
+	HASH_ITER (hh, watch->all, watched, next)
+		if (watched->target)
+			sampler__enter(watch->sampler, watched->key.serial, watched->pid);
+}
+
 /* The short name that a worker gets which WATCHED is about to execute.  Until then a child has its
  * parent's name, even if the parent has ended.  WATCHED must be removed next.  The caller frees;
  * NULL: not known. */

@@ -38,6 +38,9 @@ enum exit_status watch__open(struct watch *watch, const pid_t *pids, size_t coun
 int watch__begin(struct watch *watch, struct sampler *sampler, struct symbolizer *symbolizer,
 		 struct counts *counts, int64_t now);
 
+/* After sampler__start: has it sample the targets that are there already. */
+void watch__enter_targets(struct watch *watch);
+
 /* Starts COMMAND, and has BPF sample it and its descendants once they run Python; after
  * watch__begin. If it NEEDS_PYTHON, the recording is over if COMMAND runs an unsupported Python.
  * STATUS_WRITTEN, or the exit status after an error was logged. */

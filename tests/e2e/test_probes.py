@@ -1,0 +1,150 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Calls of functions and USDT probes as events: each is on its line."""
+
+import os
+import platform
+import subprocess
+
+import pytest
+
+from answering import answering, record_while_asked
+from conftest import PROGRAMS
+from folded import stacks
+
+CALLS = 100
+CALL_LINE, FIRE_LINE = 7, 10
+SCRIPT = """import ctypes, os, sys, threading, time
+library = ctypes.CDLL(sys.argv[1])
+listeners = ctypes.c_ushort.in_dll(library, 'listeners')
+sys.setswitchinterval(1e-5)
+def call():
+    for number in range(%d):
+        library.probed(number)
+def fire():
+    for number in range(%d):
+        library.fire()
+def work():
+    # The profiler listens to the probe last.
+    while not listeners.value:
+        time.sleep(0.01)
+    threads = [threading.Thread(target=each) for each in (call, call, fire)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+for line in sys.stdin:
+    if 'fork' in line:
+        child = os.fork()
+        if not child:
+            # Unless the profiler knows the child, that takes the inherited breakpoint out.
+            library.fire()
+            work()
+            os._exit(0)
+        os.waitpid(child, 0)
+    else:
+        work()
+    print('done')
+    sys.stdout.flush()
+""" % (CALLS, CALLS)
+FIRED = "usdt:%s:test:fired"
+CALLED = "uprobe:%s:probed"
+
+
+@pytest.fixture(scope="module")
+def library(require, tmp_path_factory):
+    path = str(tmp_path_factory.mktemp("library") / "probed.so")
+    subprocess.run([require("gcc"), "-O1", "-shared", "-fPIC", os.path.join(PROGRAMS, "probed.c"), "-o", path],
+                   check=True)
+    return path
+
+
+@pytest.fixture
+def caller(any_python, library, tmp_path):
+    """A program that calls and fires each time that it is asked."""
+    with answering(any_python, tmp_path / "caller.py", SCRIPT, library) as process:
+        yield process
+
+
+@pytest.fixture
+def record(profile, caller, library, tmp_path):
+    """record(ARGUMENT...): the path of the profile while it works once, the ledger, the run."""
+    def run(*arguments, request=b"go"):
+        events = ("-e", CALLED % library, "-e", FIRED % library)
+        return record_while_asked(profile, tmp_path, caller, 1, "folded", *events, *arguments, request=request)
+    return run
+
+
+def on_line(path, line):
+    return sum(count for frames, count in stacks(path) if any(frame.line == line for frame in frames))
+
+
+@pytest.mark.parametrize("probe, line, value", [(CALLED, CALL_LINE, 2 * CALLS), (FIRED, FIRE_LINE, CALLS)])
+def test_each_call_is_on_its_line(record, library, probe, line, value):
+    event = probe % library
+    path, ledger, run = record("--show", event)
+    assert on_line(path, line) == value == sum(count for _, count in stacks(path))
+    counted = ledger["per_event"][event]
+    assert counted["unit"] == "count" and counted["period"] == 1
+    assert counted["events"] == counted["samples"] == counted["value"] == value
+    assert "the kernel puts breakpoints into the memory of the targets" in run.stderr
+
+
+def test_children_are_probed(record, library):
+    path, _, _ = record("-s", "--show", CALLED % library, request=b"fork")
+    assert on_line(path, CALL_LINE) == 2 * CALLS
+
+
+def test_a_program_that_is_started_is_probed(profile, any_python, library, tmp_path):
+    script = tmp_path / "caller.py"
+    script.write_text(SCRIPT)
+    work = subprocess.Popen(["echo", "go"], stdout=subprocess.PIPE)
+    run = profile("-e", CALLED % library, "-e", FIRED % library, "--show", FIRED % library, stdin=work.stdout,
+                  command=[*any_python.command, str(script), library])
+    work.wait()
+    assert sum(count for frames, count in run.stacks if frames[-1].line == FIRE_LINE) == CALLS
+
+
+def test_native_frames_begin_at_the_function(record, library):
+    path, _, _ = record("-n", "--show", CALLED % library)
+    assert {frames[-1].name for frames, _ in stacks(path)} == {"probed"}
+
+
+def test_beside_the_clock_nothing_is_lost(record, library):
+    path, ledger, _ = record("-e", "cpu-clock", "-r", "999", "--show", CALLED % library)
+    assert on_line(path, CALL_LINE) + ledger["per_event"][CALLED % library]["lost"] == 2 * CALLS
+
+
+def test_no_breakpoint_stays(record, caller, library):
+    """The function's bytes are as in the file again."""
+    def text():
+        with open("/proc/%d/maps" % caller.pid, encoding="utf-8") as maps:
+            start, end = next(line.split()[0].split("-") for line in maps if library in line and "r-xp" in line)
+        with open("/proc/%d/mem" % caller.pid, "rb", buffering=0) as memory:
+            memory.seek(int(start, 16))
+            return memory.read(int(end, 16) - int(start, 16))
+    record("--show", CALLED % library)
+    with open(library, "rb") as file:
+        assert text() in file.read()
+
+
+def test_refused(profile, caller, library):
+    def refusal(*arguments):
+        run = profile.attempt("-d", "1", *arguments)
+        assert run.status == 2
+        return run.stderr
+    def of_caller(event):
+        return refusal("-p", caller.pid, "-e", event)
+    assert "changes the memory of each process that is sampled: choose them with -p" in \
+        refusal("-a", "-e", CALLED % library)
+    assert "has no function 'probe': did you mean probed?" in of_caller("uprobe:%s:probe" % library)
+    assert "has no probe 'test:fire': did you mean fired?" in of_caller("usdt:%s:test:fire" % library)
+    assert "has no probe 'tests:fired'" in of_caller("usdt:%s:tests:fired" % library)
+    assert "/nothing cannot be read: No such file or directory" in of_caller("uprobe:/nothing:here")
+    assert "is no program or library for this machine" in of_caller("uprobe:%s:here" % os.path.abspath(__file__))
+    assert "is no probe: use uprobe:/PATH:FUNCTION" in of_caller("uprobe:libc.so.6:malloc")
+    assert "is no probe: use uprobe:/PATH:FUNCTION" in of_caller("uprobe:%s" % library)
+    assert "is no probe: use usdt:/PATH:PROVIDER:NAME" in of_caller("usdt:%s:fired" % library)
+    assert "has no count: each call is a sample" in of_caller("uprobe:%s:probed:7" % library)
+    if platform.machine() == "x86_64":
+        assert "cannot be trapped: the kernel emulates none of its first instructions" in \
+            of_caller("uprobe:%s:stepped" % library)

@@ -1,0 +1,257 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * Calls of a function, uprobe:PATH:FUNCTION, and USDT probes, usdt:PATH:PROVIDER:NAME.
+ *
+ * The kernel puts a breakpoint at the place into the memory of one process at a time, and runs the
+ * program there.  A forked process has the breakpoint until it first meets it; then the kernel
+ * removes it.  So each target is given its own, and loses it with an exec.  For a USDT probe the
+ * kernel also increments the counter by which the program knows that somebody listens.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <bpf/libbpf.h>
+#include <linux/capability.h>
+#include <linux/perf_event.h>
+
+#include "base/log.h"
+#include "base/xalloc.h"
+#include "events/events.h"
+#include "events/probe_places.h"
+#include "system/capabilities.h"
+
+#define FUNCTION "uprobe:"
+#define USDT	 "usdt:"
+
+#define TYPE_PATH "/sys/bus/event_source/devices/uprobe/type"
+
+/* In the event's config, the counter's place is in the upper half. */
+#define COUNTER_SHIFT 32
+
+/* The breakpoints in one target. */
+struct traps {
+	uint64_t serial;
+	int *fds;
+	size_t count;
+	struct traps *next;
+};
+
+struct probe_run {
+	const char *event;
+	uint32_t type; /* of the kernel's events */
+	int program;   /* descriptor; negative: not attached */
+	struct traps *all;
+};
+
+static bool take(const char *text, size_t *length, struct event *event, char **wrong)
+{
+	bool usdt = strncmp(text, USDT, strlen(USDT)) == 0;
+	const char *at = text + strlen(usdt ? USDT : FUNCTION);
+	size_t bytes;
+
+	if (!usdt && strncmp(text, FUNCTION, strlen(FUNCTION)) != 0)
+		return false;
+	*wrong = NULL;
+	event->unit = "count";
+	event->period = 1;
+	bytes = *at == '/' ? strcspn(at, ":") : 0;
+	for (int i = 0; i <= usdt && bytes; i++) {
+		at += bytes;
+		bytes = *at == ':' ? strcspn(++at, ":@") : 0;
+	}
+	*length = at + bytes - text;
+	if (!bytes)
+		*wrong = xasprintf("'%s' is no probe: use %s", text,
+				   usdt ? USDT "/PATH:PROVIDER:NAME" : FUNCTION "/PATH:FUNCTION");
+	return true;
+}
+
+/* The parts of an event's name; the caller frees TEXT. */
+struct parts {
+	char *text;
+	struct probe_name name;
+};
+
+static struct parts split(const char *event)
+{
+	struct parts parts = { .text = xstrdup(event) };
+	char *rest = parts.text;
+	bool usdt = strcmp(strsep(&rest, ":"), "usdt") == 0;
+
+	parts.name.path = strsep(&rest, ":");
+	parts.name.provider = usdt ? strsep(&rest, ":") : NULL;
+	parts.name.name = rest;
+	return parts;
+}
+
+static char *find(const char *event, pid_t pid, struct probe_places *places)
+{
+	struct parts parts = split(event);
+	char *wrong = probe_places__find(pid, &parts.name, places);
+
+	free(parts.text);
+	return wrong;
+}
+
+static char *resolve(struct event *event, const struct event_users *users)
+{
+	struct probe_places places;
+	char *wrong = NULL;
+
+	if (users->everyone)
+		return xasprintf("%s changes the memory of each process that is sampled: choose "
+				 "them with -p",
+				 event->name);
+	for (size_t i = 0; i < users->count && !wrong; i++) {
+		wrong = find(event->name, users->pids[i], &places);
+		if (!wrong)
+			probe_places__free(&places);
+	}
+	return wrong;
+}
+
+/* Reads the number of the kernel's event type for uprobes; 0 or -errno. */
+static int read_type(uint32_t *type)
+{
+	FILE *file = fopen(TYPE_PATH, "re");
+	bool read = file && fscanf(file, "%u", type) == 1;
+
+	if (file)
+		fclose(file);
+	return read ? 0 : -EOPNOTSUPP;
+}
+
+static int open_run(const struct event *event, struct event_rate rate, void **result)
+{
+	struct probe_run *run;
+	uint32_t type;
+	int error = read_type(&type);
+
+	(void)rate;
+	if (error)
+		return error;
+	/* CAP_PERFMON is not enough, and without it each target would be refused. */
+	if (!capabilities__have(capabilities__effective(), CAP_SYS_ADMIN))
+		return -EACCES;
+	run = xcalloc(1, sizeof(*run));
+	*run = (struct probe_run){ .event = event->name, .type = type, .program = -1 };
+	*result = run;
+	return 0;
+}
+
+static int attach(void *context, const struct bpf_program *program)
+{
+	struct probe_run *run = context;
+
+	run->program = bpf_program__fd(program);
+	log__info("%s: the kernel puts breakpoints into the memory of the targets, and takes them "
+		  "out at the end",
+		  run->event);
+	return 0;
+}
+
+/* Traps PLACE of the file FD in process PID.  Returns the event's descriptor, or -errno. */
+static int trap(const struct probe_run *run, pid_t pid, int fd, const struct probe_place *place)
+{
+	char *path = xasprintf("/proc/self/fd/%d", fd);
+	struct perf_event_attr attributes = {
+		.type = run->type,
+		.size = sizeof(attributes),
+		.config = place->counter << COUNTER_SHIFT,
+		.config1 = (uintptr_t)path,
+		.config2 = place->offset,
+		.sample_period = 1,
+	};
+	int event = syscall(SYS_perf_event_open, &attributes, pid, -1, -1, PERF_FLAG_FD_CLOEXEC);
+	int error = event < 0 ? -errno : 0;
+
+	free(path);
+	if (!error && ioctl(event, PERF_EVENT_IOC_SET_BPF, run->program))
+		error = -errno;
+	if (error && event >= 0)
+		close(event);
+	return error ?: event;
+}
+
+static void enter(void *context, uint64_t serial, pid_t pid)
+{
+	struct probe_run *run = context;
+	struct probe_places places;
+	char *wrong = find(run->event, pid, &places);
+	struct traps *traps;
+	int error = 0;
+
+	if (wrong) {
+		log__warning("%s is not sampled in process %d: %s", run->event, pid, wrong);
+		free(wrong);
+		return;
+	}
+	traps = xcalloc(1, sizeof(*traps));
+	traps->serial = serial;
+	traps->fds = xcalloc(places.count, sizeof(*traps->fds));
+	for (size_t i = 0; i < places.count && error >= 0; i++) {
+		error = trap(run, pid, places.fd, &places.places[i]);
+		if (error >= 0)
+			traps->fds[traps->count++] = error;
+	}
+	if (error < 0)
+		log__warning("%s is not sampled in process %d%s: %s", run->event, pid,
+			     traps->count ? " in all places" : "", strerror(-error));
+	traps->next = run->all;
+	run->all = traps;
+	probe_places__free(&places);
+}
+
+/* Frees *TRAPS, and takes them out of the list and the process. */
+static void remove_traps(struct traps **traps)
+{
+	struct traps *removed = *traps;
+
+	*traps = removed->next;
+	for (size_t i = 0; i < removed->count; i++)
+		close(removed->fds[i]);
+	free(removed->fds);
+	free(removed);
+}
+
+static void leave(void *context, uint64_t serial)
+{
+	struct probe_run *run = context;
+
+	for (struct traps **traps = &run->all; *traps; traps = &(*traps)->next)
+		if ((*traps)->serial == serial) {
+			remove_traps(traps);
+			return;
+		}
+}
+
+static void detach(void *context)
+{
+	struct probe_run *run = context;
+
+	while (run->all)
+		remove_traps(&run->all);
+}
+
+static void close_run(void *context)
+{
+	detach(context);
+	free(context);
+}
+
+const struct event_source event_probe = {
+	.program = PROGRAM_PROBE,
+	.take = take,
+	.resolve = resolve,
+	.open = open_run,
+	.attach = attach,
+	.enter = enter,
+	.leave = leave,
+	.detach = detach,
+	.close = close_run,
+};
