@@ -60,7 +60,7 @@ static bool take(const char *text, size_t *length, struct event *event, char **w
 	event->unit = "count";
 	event->period = 1;
 	bytes = *at == '/' ? strcspn(at, ":") : 0;
-	for (int i = 0; i <= usdt && bytes; i++) {
+	for (int left = usdt ? 2 : 1; left && bytes; left--) {
 		at += bytes;
 		bytes = *at == ':' ? strcspn(++at, ":@") : 0;
 	}
