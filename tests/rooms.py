@@ -20,7 +20,7 @@ ROOMS = {
     "profile": "the result and its ledger; recordings fill it, outputs read it",
     "unwind": "native code: unwind rows and symbols of mapped files, perf maps, symbols of the kernel",
     "events": "what can be sampled: a file for each kind of event, and their table",
-    "sampling": "loads the BPF program, tells it what to sample, drains its counts",
+    "sampling": "loads the BPF program, tells it what to sample, takes its records and counts",
     "naming": "symbolizes: turns counted stacks into functions, lines and thread names",
     "watch": "finds the processes to profile, and follows their forks, execs and exits",
     "output": "writes a profile in each format, complete or not at all",
