@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Interrupts of devices and of other CPUs come in by entries that lie side by side, and on x86
- * those of exceptions before them: a page fault is the thread's own.  What an interrupt leaves for
- * later runs in handle_softirqs, up to Linux 6.9 in __do_softirq.
+ * The kernel's entries for interrupts of devices and of other CPUs lie side by side.  On x86 those
+ * for exceptions come before them, and are left out: a page fault is the thread's own.
+ * What an interrupt leaves for later runs in handle_softirqs, up to Linux 6.9 in __do_softirq.
  */
 #include <stdio.h>
 #include <string.h>
@@ -11,7 +11,7 @@
 #include "events/interrupts.h"
 #include "unwind/kernel_symbols.h"
 
-/* With FRED all entries of x86 are one, and their code has no names. */
+/* With FRED, all interrupts and exceptions of x86 share one entry, whose code has no names. */
 #define CPU_PATH "/proc/cpuinfo"
 #define FRED	 "fred"
 
@@ -29,8 +29,8 @@ static bool has_fred(void)
 	return found;
 }
 
-/* Whether CODE could be filled with what lies from the function NAME up to END, or up to the next
- * function if that is NULL. */
+/* Sets CODE to the code from the function NAME up to the symbol END.  END NULL: up to the next
+ * function.  Returns whether they were found. */
 static bool find(const struct kernel_symbols *symbols, const char *name, const char *end,
 		 struct kernel_code *code)
 {
@@ -53,8 +53,8 @@ const char *interrupts__find(const struct kernel_symbols *symbols,
 		return "the kernel hides its symbols";
 	if (has_fred() ||
 	    !find(symbols, ARCHITECTURE.first_interrupt, "__irqentry_text_end", &codes[0]))
-		return "this kernel's entries of interrupts are not known";
-	/* Either may be a part of its caller. */
+		return "this kernel's interrupt entries are not known";
+	/* The compiler may have made either a part of its caller. */
 	later = find(symbols, "handle_softirqs", NULL, &codes[1]);
 	if (find(symbols, "__do_softirq", NULL, &codes[2]) || later)
 		return NULL;

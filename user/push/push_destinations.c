@@ -18,7 +18,7 @@
 
 #define TENANT "tenant="
 
-/* The backend that TEXT starts with, and *REST: the URL behind it. */
+/* The backend that TEXT begins with.  *REST is the URL after it. */
 static const struct push_backend *find_backend(const char *text, const char **rest)
 {
 	for (const struct push_backend *const *backend = push_backends; *backend; backend++) {
@@ -55,11 +55,12 @@ static char *parse_url(const char *text, struct destination_url *url)
 	*url = (struct destination_url){ .backend = find_backend(text, &rest) };
 	if (!url->backend) {
 		names = backend_names();
-		wrong = xasprintf("the URL does not name the kind of backend: %s", names);
+		wrong = xasprintf("the URL must begin with a kind of backend: %s", names);
 		free(names);
 		return wrong;
 	}
-	wrong = http_url__parse(rest, "put them into a file, user=FILE behind the URL", &parsed);
+	wrong = http_url__parse(rest, "put them into a file, and add user=FILE after the URL",
+				&parsed);
 	if (wrong)
 		return wrong;
 	url->given = xstrdup(text);
@@ -100,7 +101,7 @@ static char *take_timeout(struct push_destination *destination, const char *valu
 	return xasprintf("timeout '%s' is not a time from 0.1s to 10m", value);
 }
 
-/* TAKE, or a member that names a file. */
+/* TAKE takes a key's value.  Without TAKE the value is a file's name, for the member at FILE. */
 static const struct {
 	const char *name;
 	char *(*take)(struct push_destination *destination, const char *value);
@@ -182,7 +183,7 @@ char *push_destinations__add(struct push_destinations *destinations, const char 
 	return NULL;
 }
 
-/* The time of a profile is the start of its window. */
+/* The time of a profile is the start of its window, so a long window is too old when it ends. */
 char *push_destinations__check_window(const struct push_destinations *destinations,
 				      int64_t length_ns)
 {
