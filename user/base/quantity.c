@@ -65,7 +65,7 @@ bool quantity__size(const char *text, uint64_t *bytes)
 	return true;
 }
 
-/* Takes a fraction such as ".25" from *AT, in nanoseconds.  Cuts what is finer. */
+/* Takes a fraction of a second such as ".25" from *AT.  Returns whole nanoseconds. */
 static int64_t take_fraction(const char **at)
 {
 	int64_t part = NS_PER_S, ns = 0;
@@ -79,7 +79,7 @@ static int64_t take_fraction(const char **at)
 	return ns;
 }
 
-/* Takes "Z" or "+02:00" from *AT, in seconds to the east. */
+/* Takes a zone such as "Z" or "+02:00" from *AT.  *EAST_S is how far it is east of UTC. */
 static bool take_zone(const char **at, long *east_s)
 {
 	char sign = **at;
@@ -122,12 +122,12 @@ static bool to_seconds(const struct tm *parts, const long *east_s, time_t *secon
 
 	same.tm_isdst = -1;
 	*seconds = east_s ? timegm(&same) - *east_s : mktime(&same);
-	/* False for a 30 February. */
+	/* The C library turns a 30 February into another day. */
 	return same.tm_mday == parts->tm_mday && *seconds >= 0 &&
 	       *seconds <= INT64_MAX / NS_PER_S - 86400;
 }
 
-/* A date, with or without a time and a zone. */
+/* Parses a date, with or without a time and a zone. */
 static bool parse_date(const char *text, int64_t *unix_ns)
 {
 	struct tm parts = { 0 };
@@ -151,7 +151,7 @@ static bool parse_date(const char *text, int64_t *unix_ns)
 	return true;
 }
 
-/* The last moment with that time of day. */
+/* Finds the last moment that has the time of day TEXT. */
 static bool parse_time(const char *text, int64_t now_unix_ns, int64_t *unix_ns)
 {
 	time_t now = now_unix_ns / NS_PER_S, seconds;

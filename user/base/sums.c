@@ -7,7 +7,7 @@
 
 #define CAPACITY_MIN 64
 
-/* Keys are often consecutive.  These lower bits of a key stay unhashed, so that neighbours stay
+/* Keys are often consecutive.  The hash keeps this many low bits of a key, so that neighbours stay
  * together. */
 #define GROUP_BITS 3
 

@@ -24,7 +24,7 @@ enum line_detail {
 #define THREADS_APART 1024
 
 enum thread_detail {
-	THREADS_SOME, /* those beyond THREADS_APART are one more thread */
+	THREADS_SOME, /* threads beyond THREADS_APART count as one more */
 	THREADS_ALL,
 	THREADS_MERGED, /* all of them are the process's first thread */
 };
@@ -42,9 +42,9 @@ struct symbolizer_options {
 	bool early;    /* read a process's files when it is added, not with its first sample */
 };
 
-/* Adds to PROFILE.  Does not copy OPTIONS: the caller may set the pointers later, before the first
- * process is added.  Both must outlive the symbolizer.  Free with symbolizer__free, which takes
- * NULL. */
+/* The symbolizer adds to PROFILE.  It does not copy OPTIONS, so the caller may set the pointers
+ * until the first process is added.  PROFILE and OPTIONS must outlive it.  Free with
+ * symbolizer__free, which takes NULL. */
 struct symbolizer *symbolizer__new(struct profile *profile,
 				   const struct symbolizer_options *options);
 void symbolizer__free(struct symbolizer *symbolizer);
@@ -60,20 +60,22 @@ bool symbolizer__knows(const struct symbolizer *symbolizer, const struct target_
 bool symbolizer__has_sampled(const struct symbolizer *symbolizer,
 			     const struct target_process *target);
 
-/* take_new: *SERIAL is a process that had its first sample since the last call; false if there is
- * none. take_news: whether TARGET was sampled since the last call for it. */
+/* Takes a process whose first sample has come: its serial number is *SERIAL.  False if there is no
+ * other one. */
 bool symbolizer__take_new(struct symbolizer *symbolizer, uint64_t *serial);
+
+/* Whether TARGET was sampled since the last call for it. */
 bool symbolizer__take_news(struct symbolizer *symbolizer, const struct target_process *target);
 
-/* Takes over the identity of TARGET, which was sampled before, into the profile. */
+/* Copies the identity of TARGET into the profile.  TARGET was sampled before. */
 void symbolizer__describe(struct symbolizer *symbolizer, const struct target_process *target);
 
-/* Takes names from BPF's copy of a code object, of SIZE bytes. */
+/* Takes names from RECORD, BPF's copy of a code object, which has SIZE bytes. */
 void symbolizer__learn(struct symbolizer *symbolizer, const struct code_record *record,
 		       size_t size);
 
-/* The numbers of DEFINITION's thread and stack in the profile.  Reads the names of new code
- * objects.  False if the process is not known, or a frame is invalid. */
+/* Finds or adds DEFINITION's thread and stack in the profile: *THREAD and *STACK are their numbers.
+ * Reads the names of new code objects.  False if the process is unknown, or a frame is invalid. */
 bool symbolizer__define(struct symbolizer *symbolizer, const struct definition *definition,
 			uint32_t *thread, uint32_t *stack);
 
@@ -81,20 +83,20 @@ bool symbolizer__define(struct symbolizer *symbolizer, const struct definition *
  * when to call it again, as thread_names__read does. */
 int64_t symbolizer__read_names(struct symbolizer *symbolizer, int64_t now_ns);
 
-/* Makes BPF identify the code objects of TARGET in this way. */
+/* Makes BPF identify the code objects of TARGET as IDENTIFY says. */
 typedef void (*symbolizer__identify)(void *context, const struct target_process *target,
 				     enum identification identify);
 
 /* Reads the identities of all code objects of sampled processes again.  Harvest all counts before
- * that.  After it, do not name what was counted since the last check and is in doubt.  Returns
- * whether all stacks must be defined anew. */
+ * that.  After it, ask symbolizer__is_stale before you name what was counted since the last check.
+ * Returns whether all stacks must be defined anew. */
 bool symbolizer__check(struct symbolizer *symbolizer, symbolizer__identify identify, void *context);
 
-/* Counts SAMPLES of THREAD with STACK, to be checked. */
+/* Notes SAMPLES of THREAD with STACK for the next check. */
 void symbolizer__see(struct symbolizer *symbolizer, uint32_t thread, uint32_t stack, uint32_t event,
 		     uint64_t samples);
 
-/* Whether samples of THREAD with STACK since the last check may be another stack's. */
+/* Whether samples of THREAD with STACK since the last check may belong to another stack. */
 bool symbolizer__is_stale(const struct symbolizer *symbolizer, uint32_t thread, uint32_t stack);
 
 /* Whether no sample of THREAD since the last check can be in doubt. */
@@ -106,16 +108,16 @@ uint32_t symbolizer__reason(struct symbolizer *symbolizer, enum outcome outcome)
 /* Forgets what is stale, once its samples are counted. */
 void symbolizer__settle(struct symbolizer *symbolizer);
 
-/* TARGET has ended, or runs another program.  The symbolizer owns it from now on.  It frees it once
- * its last stacks are defined, or at once if it was not added. */
+/* TARGET has ended, or runs another program.  The symbolizer owns it from now on.  It frees TARGET
+ * once its last stacks are defined, or at once if it was not added. */
 void symbolizer__end_target(struct symbolizer *symbolizer, struct target_process *target);
 
 /* The number of TARGET's first thread in the profile, for samples without a thread. */
 uint32_t symbolizer__first_thread(struct symbolizer *symbolizer,
 				  const struct target_process *target);
 
-/* The profile has begun anew: all threads, functions and stacks are defined anew.  Keeps what is
- * known of processes.  Nothing may be in doubt. */
+/* Call it when the profile has begun anew, and no sample is in doubt.  All threads, functions and
+ * stacks are then defined anew.  What is known of processes is kept. */
 void symbolizer__begin_anew(struct symbolizer *symbolizer);
 
 /* Fills in code_objects, unnamed_code_objects and unwind_bytes of LEDGER. */

@@ -28,7 +28,7 @@
 	"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ" \
 	"0123456789./_-+"
 
-/* YAML takes it for a string only in quotes, like "~", which is not in PLAIN. */
+/* In YAML it is a string only in quotes.  So is "~", but that is not in PLAIN. */
 #define NULL_VALUE "null"
 
 struct reader {
@@ -40,7 +40,8 @@ struct reader {
 	char *wrong;	    /* the first error */
 };
 
-/* Notes the error WHAT at the present event, and takes WHAT over; NULL: there is none. */
+/* Notes the error WHAT at the present event, unless an error came before.  WHAT NULL: no error.
+ * Frees WHAT. */
 static void refuse(struct reader *reader, char *what)
 {
 	if (what && !reader->wrong)
@@ -53,7 +54,7 @@ static void note_error(struct reader *reader)
 {
 	const yaml_parser_t *parser = &reader->parser;
 
-	/* libyaml gives a problem for every error but this one. */
+	/* libyaml describes every error but a lack of memory. */
 	if (!parser->problem)
 		out_of_memory();
 	if (parser->error == YAML_READER_ERROR)
@@ -64,8 +65,8 @@ static void note_error(struct reader *reader)
 					  parser->problem);
 }
 
-/* Goes to the next event; returns whether it is not END.  Also false after an error.  Aliases could
- * expand a small file to a large document. */
+/* Goes to the next event.  Returns false if that is END, or after an error.  Refuses aliases: they
+ * could expand a small file to a large document. */
 static bool next(struct reader *reader, yaml_event_type_t end)
 {
 	if (reader->wrong)
@@ -78,8 +79,8 @@ static bool next(struct reader *reader, yaml_event_type_t end)
 	return !reader->wrong && reader->event.type != end;
 }
 
-/* The text of the event.  Refuses one that is not a scalar or that is empty, such as "key: ~", and
- * returns NULL. */
+/* Returns the text of the event.  Refuses an event that is not a scalar or has no value, such as
+ * "key: ~"; then, and after an earlier error, returns NULL. */
 static const char *text_of(struct reader *reader)
 {
 	const yaml_event_t *event = &reader->event;
@@ -95,7 +96,8 @@ static const char *text_of(struct reader *reader)
 	return reader->wrong ? NULL : text;
 }
 
-/* The value that begins with the event as JSON.  After an error it is incomplete or NULL. */
+/* Converts the value that begins with the event to JSON.  After an error the result is incomplete
+ * or NULL. */
 static json_t *json_of(struct reader *reader)
 {
 	json_t *json;
@@ -186,7 +188,7 @@ static void read_stream(struct reader *reader, FILE *file)
 	if (!yaml_parser_initialize(&reader->parser))
 		out_of_memory();
 	yaml_parser_set_input_file(&reader->parser, file);
-	/* The starts of the stream and of a document, and its root. */
+	/* The starts of the stream, the document and its root.  An empty file has no document. */
 	if (next(reader, YAML_NO_EVENT) && next(reader, YAML_STREAM_END_EVENT) &&
 	    next(reader, YAML_NO_EVENT)) {
 		take_document(reader);
@@ -227,8 +229,7 @@ void config_file__print(const struct option *option, const char *value, FILE *fi
 	    strcmp(value, NULL_VALUE) != 0) {
 		fputs(value, file);
 	} else {
-		/* Quoted as JSON, which is YAML but for the characters that plain_text.c escapes.
-		 */
+		/* A JSON string is valid YAML, except for characters that plain_text.c escapes. */
 		json = json ?: json_string(valid);
 		text = json_dumps(json, JSON_ENCODE_ANY);
 		escaped = plain_text__escape(text, SIZE_MAX);

@@ -8,14 +8,14 @@
 #include "base/xalloc.h"
 #include "output/output.h"
 
-/* Precision of weights: nanoseconds in more than an hour. */
+/* Enough to tell nanoseconds apart in a weight of more than an hour. */
 #define WEIGHT_DIGITS 15
 
 struct writer {
 	const struct profile *profile;
 	const struct output_options *options;
-	json_t **frames; /* location indices as JSON values, which the millions of stack entries
-			    share */
+	json_t **frames; /* location indices as JSON values; millions of stack entries share
+			    them */
 };
 
 static json_t *frame_json(const struct writer *writer, uint32_t location)

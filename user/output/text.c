@@ -17,7 +17,7 @@ static double percent(uint64_t part, uint64_t whole)
 	return whole ? 100.0 * part / whole : 0;
 }
 
-/* Whether values are times, and not samples of the clock. */
+/* Whether values are measured times.  Samples of the clock are shown as counts. */
 static bool is_time(const struct profile *profile)
 {
 	return profile->events[0].period && strcmp(profile->events[0].unit, "nanoseconds") == 0;
@@ -44,8 +44,8 @@ static void write_function(const struct profile *profile, const struct output_op
 	free(name);
 }
 
-/* A function in both profiles, with percentages of a CPU's time.  The key has no line, because
- * lines move from one version to the next. */
+/* A function, with its percentages of a CPU's time in both profiles.  The key has no line: lines
+ * move from one version of the program to the next. */
 struct row {
 	struct {
 		string_id name, filename;
@@ -71,7 +71,8 @@ static char *name_of(const struct profile *profile, const struct output_options 
 	return both;
 }
 
-/* The row of FUNCTION, added if it is new.  Both profiles have the same strings. */
+/* The row of FUNCTION, added if it is new.  Both profiles share their strings, so keys of one are
+ * found in the other. */
 static struct row *row_of(struct row **rows, const struct profile *profile,
 			  const struct output_options *options,
 			  const struct profile_function *function)
@@ -141,7 +142,7 @@ static int compare_rows(const void *one, const void *other)
 	return self != 0 ? (self > 0 ? 1 : -1) : strcmp(left->name, right->name);
 }
 
-/* ROWS, largest change first, up to NULL; the caller frees it. */
+/* Returns ROWS, largest change first, as an array that NULL ends.  The caller frees the array. */
 static struct row **sort(struct row *rows)
 {
 	struct row **sorted = xcalloc(HASH_COUNT(rows) + 1, sizeof(*sorted));

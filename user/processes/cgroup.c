@@ -21,7 +21,7 @@ struct text {
 	size_t length;
 };
 
-/* What the names of a path have told up to the current one.  A length of 0: nothing yet. */
+/* What the names of a path told, up to the current one.  A length of 0: nothing yet. */
 struct findings {
 	struct text before; /* the name before the current one */
 	struct text id, pod, unit;
@@ -53,7 +53,7 @@ static bool take_prefix(struct text *text, const char *prefix)
 	return true;
 }
 
-/* The same for the end of TEXT. */
+/* Removes SUFFIX from the end of TEXT, unless it is missing or is the whole text. */
 static bool take_suffix(struct text *text, const char *suffix)
 {
 	size_t length = strlen(suffix);
@@ -122,7 +122,7 @@ static bool find_pod(struct findings *found, struct text name)
 	const char *hyphen;
 
 	if (take_suffix(&name, ".slice")) {
-		/* For systemd, the UID is written without hyphens. */
+		/* In a slice's name the UID has no hyphens, so "podUID" follows the last one. */
 		hyphen = memrchr(name.at, '-', name.length);
 		if (!hyphen)
 			return false;
@@ -143,7 +143,7 @@ static const char *runtime_of_folder(struct text folder)
 	return equals(folder, "k8s.io") ? "containerd" : NULL;
 }
 
-/* "ID", "RUNTIME-ID", "RUNTIME-ID.scope".  RUNTIME-conmon-ID is no container, but its monitor. */
+/* "ID", "RUNTIME-ID", "RUNTIME-ID.scope".  RUNTIME-conmon-ID is a container's monitor. */
 static bool find_container(struct findings *found, struct text name)
 {
 	struct text id = name, unit = found->unit, prefix;
@@ -192,7 +192,7 @@ static bool find_machine(struct findings *found, struct text name)
 	return true;
 }
 
-/* systemd-nspawn itself has a cgroup beside its container's, both in one unit. */
+/* systemd-nspawn runs in a cgroup beside its container's.  Both are in one unit. */
 static bool find_nspawn(struct findings *found, struct text name)
 {
 	struct text machine = found->before;
@@ -215,7 +215,7 @@ static bool find_unit(struct findings *found, struct text name)
 	static const char *const kinds[] = { ".service", ".scope", ".socket", ".mount", ".swap" };
 	struct text stem;
 
-	/* systemd escapes names that look like a control file of the kernel's. */
+	/* systemd puts it before names that look like a control file of the kernel. */
 	take_prefix(&name, "_");
 	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
 		stem = name;
@@ -240,8 +240,8 @@ static void look_at(struct findings *found, struct text name)
 	found->before = name;
 }
 
-/* "kubepods-podUID.slice:cri-containerd:ID" is one folder with two names: the runtime got a name in
- * systemd's syntax, and used it as a folder's. */
+/* "kubepods-podUID.slice:cri-containerd:ID" is one folder, which tells pod and container.  The
+ * runtime got a name in systemd's syntax, and took it for a folder's. */
 static void look_at_folder(struct findings *found, struct text name)
 {
 	const char *colon = NULL;
@@ -279,7 +279,7 @@ static int weigh(const struct findings *found)
 	       (found->unit.length ? 2 : 0) + (found->before.length ? 1 : 0);
 }
 
-/* A hierarchy with a lower rank is preferred.  HIERARCHY is the controllers; "" for version 2. */
+/* A hierarchy with a lower rank is preferred.  HIERARCHY lists its controllers; "" is version 2. */
 static int rank(struct text hierarchy)
 {
 	static const char *const order[] = { "", "name=systemd", "memory", "cpu", "cpu,cpuacct" };
@@ -290,7 +290,8 @@ static int rank(struct text hierarchy)
 	return place;
 }
 
-/* Takes the next of LINES, "NUMBER:HIERARCHY:PATH".  A last line without a newline was cut. */
+/* Takes the next of LINES, "NUMBER:HIERARCHY:PATH".  A last line without a newline was cut, and is
+ * not taken. */
 static bool take_line(const char **lines, struct text *hierarchy, struct text *path)
 {
 	const char *end = strchr(*lines, '\n'), *colon, *second;
@@ -384,7 +385,7 @@ void cgroup__free(struct cgroup *cgroup)
 	memset(cgroup, 0, sizeof(*cgroup));
 }
 
-/* Without slashes at the end. */
+/* The length of PATH without slashes at its end. */
 static size_t path_length(const char *path)
 {
 	size_t length = strlen(path);
@@ -403,7 +404,7 @@ static bool is_at_or_below(struct text within, const char *path)
 	       (within.length == length || within.at[length] == '/');
 }
 
-/* LIST is separated by commas. */
+/* Whether WORD is in LIST, which commas separate. */
 static bool is_among(struct text word, const char *list)
 {
 	while (*list) {
@@ -417,8 +418,8 @@ static bool is_among(struct text word, const char *list)
 	return false;
 }
 
-/* Whether CONTROLLERS, of a line, belong to the hierarchy with mount options OPTIONS.  The first
- * controller decides, as each is in one hierarchy only. */
+/* Whether a line's CONTROLLERS belong to the hierarchy with mount options OPTIONS.  The first one
+ * decides: a controller is in one hierarchy only. */
 static bool is_of_hierarchy(struct text controllers, const char *options)
 {
 	const char *comma = memchr(controllers.at, ',', controllers.length);
@@ -439,8 +440,9 @@ bool cgroup__is_within(const char *lines, const char *hierarchy, const char *pat
 	return false;
 }
 
-/* If LINE of mountinfo mounts a cgroup hierarchy that FOLDER is in, returns FOLDER's cgroup, which
- * the caller frees.  *MOUNTED is the length of the mount point, OPTIONS the mount options. */
+/* Returns FOLDER's cgroup, if LINE of mountinfo mounts the hierarchy that FOLDER is in; otherwise
+ * NULL.  The caller frees it.  *MOUNTED is then the length of the mount point, and OPTIONS has the
+ * mount options; "" for version 2. */
 static char *cgroup_of_mount(const char *line, const char *folder, size_t *mounted,
 			     char options[OPTIONS_BYTES])
 {
@@ -470,7 +472,7 @@ char *cgroup__of_folder(const char *folder, char **hierarchy)
 	while (mounts && getline(&line, &size, mounts) > 0) {
 		char *found = cgroup_of_mount(line, folder, &mounted, options);
 
-		/* A hierarchy can be mounted below another one. */
+		/* One hierarchy can be mounted below another: the longest mount point counts. */
 		if (found && mounted >= longest) {
 			free(best);
 			free(*hierarchy);

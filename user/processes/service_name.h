@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The service name that the environment of a process gives it, as OpenTelemetry defines it:
+ * The service name in the environment of a process, as OpenTelemetry defines it:
  *
  *	OTEL_SERVICE_NAME=web
  *	OTEL_RESOURCE_ATTRIBUTES=service.name=web,service.version=1.2
  *
- * The first one counts unless it is empty.  In the other, %2C is a comma.
+ * The first variable counts unless it is empty.  In the second, %2C is a comma.
  *
  * Also the PEX archive from which the process was started:
  *
@@ -16,11 +16,13 @@
 
 #include <stddef.h>
 
-/* Returns the service name in VARIABLES, LENGTH bytes of a /proc/PID/environ: each variable ends
- * with a NUL, and one without was cut.  At most 255 bytes, which the caller frees; NULL: none. */
+/* Returns the service name in VARIABLES, LENGTH bytes of a /proc/PID/environ.  Each variable ends
+ * with a NUL.  One without was cut, and is ignored.  The caller frees the name.  NULL: there is
+ * none, or it is longer than 255 bytes. */
 char *service_name__of(const char *variables, size_t length);
 
-/* The same for the archive, without its folders: "shop.pex". */
+/* Returns the name of the archive, without its folders: "shop.pex".  The caller frees it.  NULL:
+ * there is none. */
 char *service_name__archive(const char *variables, size_t length);
 
 #endif

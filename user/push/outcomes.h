@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The outcomes of requests.  Each request has exactly one, with all its samples:
+ * The outcomes of requests.  Each request has exactly one, which its samples share:
  *
  *	handed = sum of all outcomes + waiting
  */
@@ -48,7 +48,7 @@ struct push_count {
 /* The counts of a destination, in memory that the push process shares with the agent. */
 struct push_counts {
 	struct push_count handed; /* to the push process, by the agent */
-	struct push_count taken;  /* by the push process: all of handed but sender_busy */
+	struct push_count taken;  /* by the push process; those that are sender_busy are not */
 	struct push_count outcomes[PUSH_OUTCOME_COUNT];
 	_Atomic uint64_t attempts;     /* requests sent, with retries */
 	_Atomic uint64_t queued_bytes; /* of requests that wait or are being sent */
@@ -59,7 +59,7 @@ struct push_state {
 	_Atomic uint64_t cpu_ns;   /* used by all push processes so far */
 	_Atomic uint64_t bytes;	   /* private memory of the current one */
 	_Atomic uint64_t restarts; /* push processes that had to be replaced */
-	_Atomic int start_error;   /* why the last one could not start, -errno; 0: it did */
+	_Atomic int start_error;   /* -errno of the last start; 0: it worked */
 	struct push_counts counts[];
 };
 

@@ -2,20 +2,20 @@
 /*
  * There are three formats.
  *
- * 2.7-3.9, co_lnotab: pairs of bytes.  The first is the number of bytes of instructions
- * that the current line continues for, the second (signed from 3.6 on) the distance to
- * the next line.  The line of an instruction is the one reached before the pair that
- * leads beyond it.  The last line continues to the end.
+ * 2.7-3.9, co_lnotab: pairs of bytes.  The first byte says for how many bytes of
+ * instructions the current line continues.  The second (signed from 3.6 on) is the
+ * distance to the next line.  An instruction has the line that was reached before the
+ * first pair that leads beyond it.  The last line continues to the end.
  *
- * 3.10, co_linetable: pairs of bytes.  The first is the number of bytes of instructions
- * that the pair covers, the second (signed) the distance of their line from the line
+ * 3.10, co_linetable: pairs of bytes.  The first byte says how many bytes of instructions
+ * the pair covers.  The second (signed) is the distance of their line from the line
  * before.  -128 means that they have no line.
  *
- * 3.11 and later, the location table: entries of one byte and what follows it.  Bit 7 is
- * set only in the first byte of an entry.  Bits 3 to 6 are its kind, bits 0 to 2 the
- * number of code units that it covers, less one.  The kind determines how the line
- * difference is encoded and which columns follow; columns are skipped.  Numbers are in
- * groups of six bits, lowest first; bit 6 is set in each group but the last.  A signed
+ * 3.11 and later, the location table: entries of a first byte and what its kind requires.
+ * Bit 7 is set only in the first byte of an entry.  Bits 3 to 6 are its kind.  Bits 0 to 2
+ * are the number of code units that it covers, less one.  The kind says how the line
+ * difference is encoded and which columns follow.  Columns are skipped.  Numbers are in
+ * groups of six bits, lowest first.  Bit 6 is set in each group but the last.  A signed
  * number has its sign in its lowest bit.
  */
 #include <stdbool.h>
@@ -54,8 +54,9 @@ static uint32_t signed_byte(uint8_t byte)
 	return (uint32_t)(int8_t)byte;
 }
 
-/* Each of these functions returns whether the table has the instruction at POSITION.  *LINE is the
- * first line at first, then the line of the instruction, LINE_NONE if it has none. */
+/* Each of these functions returns whether the table has the instruction at POSITION.  The caller
+ * sets *LINE to the first line.  The function sets it to the instruction's line, or to LINE_NONE if
+ * the instruction has none. */
 static bool find_lnotab(const uint8_t *table, size_t length, uint32_t position, bool is_signed,
 			uint32_t *line)
 {
@@ -119,7 +120,7 @@ static uint32_t read_signed_varint(struct reader *reader)
 	return value & 1 ? -(value >> 1) : value >> 1;
 }
 
-/* Reads the rest of an entry.  Its line, relative to the line before. */
+/* Reads the rest of an entry.  Returns the distance of its line from the line before. */
 static uint32_t read_line_difference(struct reader *reader, unsigned int kind)
 {
 	uint32_t difference = 0;

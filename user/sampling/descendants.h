@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Pythons that a process has started, for messages; found in /proc. */
+/* Finds in /proc the Pythons that a process has started, for messages. */
 #ifndef PYBPFPROF_DESCENDANTS_H
 #define PYBPFPROF_DESCENDANTS_H
 
@@ -19,13 +19,13 @@ struct process_times {
 /* Reads all processes but zombies and kernel threads; the caller frees the list. */
 struct process_times process_times__read(void);
 
-/* Names the running Python descendants of process PID: in *NAMES as "4712 (app.py), 4713 (job.py)
- * and 2 more", in *PIDS as "4712,4713"; the caller frees both.  Returns how many there are; with 0
- * both are NULL. */
+/* Counts the running Python descendants of process PID.  *NAMES names them: "4712 (app.py), 4713
+ * (job.py) and 2 more".  *PIDS lists them: "4712,4713".  Both are NULL if there are none.  The
+ * caller frees both. */
 size_t descendants__name(pid_t pid, char **names, char **pids);
 
-/* How many running Python descendants of process PID used CPU time between BEFORE and AFTER, and
- * how many *SECONDS in all. */
+/* Counts the running Python descendants of process PID that used CPU time between BEFORE and AFTER.
+ * *SECONDS is the CPU time of all of them. */
 size_t descendants__used(const struct process_times *before, const struct process_times *after,
 			 pid_t pid, double *seconds);
 
