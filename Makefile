@@ -55,7 +55,7 @@ FAULTS := $(addprefix $(OUTPUT)/,fail_allocation.so fail_each_allocation.so slow
 	claim_capabilities.so fail_starts.so refuse_native.so)
 # Debian 13's, whose BPF program old kernels are to take as well; where it is there.
 NEWER_CLANG := $(shell command -v clang-19)
-PRELOADED := $(OUTPUT)/verifier_cost.so $(OUTPUT)/hardware_clock.so
+PRELOADED := $(OUTPUT)/verifier_cost.so
 IN_MACHINES := $(PRELOADED) $(if $(NEWER_CLANG),$(OUTPUT)/newer.bpf.o)
 NATIVE_OBJECTS := $(addprefix $(OUTPUT)/sanitized/tests/native/,kernel.o image.o harness.o threads.o c_stack.o)
 TEST_OBJECTS := $(patsubst %.c,$(OUTPUT)/sanitized/%.o,$(wildcard tests/unit/test_*.c tests/native/*.c tests/fuzz/*.c))
@@ -232,11 +232,10 @@ $(OUTPUT)/unwind_check: tests/programs/unwind_check.c tests/native/unwinding.c t
 	$(Q)$(CHECKED_CC) -Itests/native $(NATIVE_BPF) $(filter %.c,$^) \
 		$(filter-out %/user/main.o,$(OBJECTS)) $(LIBS) -ldw -lelf -o $@
 
-# Loaded before the libraries into a profiler that says what the verifier has to do, samples by the
-# processor's cycles, runs out of memory, writes to a slow disk, has its system calls interrupted, takes
+# Loaded before the libraries into a profiler that says what the verifier has to do,
+# runs out of memory, writes to a slow disk, has its system calls interrupted, takes
 # itself to hold every capability, cannot start threads or processes, or has no room for native frames.
 $(OUTPUT)/verifier_cost.so: tests/kernels/verifier_cost.c
-$(OUTPUT)/hardware_clock.so: tests/kernels/hardware_clock.c
 $(OUTPUT)/fail_allocation.so: tests/programs/fail_allocation.c
 $(OUTPUT)/fail_each_allocation.so: tests/programs/fail_each_allocation.c
 $(OUTPUT)/slow_disk.so: tests/programs/slow_disk.c

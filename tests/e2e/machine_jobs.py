@@ -148,8 +148,8 @@ def make_jobs(contents, has_newer):
     from_within = contained.then_end(containers, contained.start(contained.with_profiler(of_them)))
     service = ["sh", "-c", THEN_REPORT, "sh", PROFILER, "agent", "--config", CONFIG_THERE]
     not_begun = once_all_are_profiled("echo of what") + [PROFILER, "-p", "1", "--wrong"]
-    by_cycles = {"by_cycles": describe_job(everything, deep, ALLOW_ANY_RATE,
-                                           environment={"LD_PRELOAD": "/hardware_clock.so"})}
+    by_cycles = {"by_cycles": describe_job([PROFILER, *OUTPUTS, "-d", str(SECONDS_A_PYTHON * len(pythons)),
+                                            "-e", "cycles@%d" % RATE], deep, ALLOW_ANY_RATE)}
     with_runc = {"beside": describe_job(of_them, first=contained.begin(containers)),
                  "within": describe_job(from_within, first=ALLOW_EVENTS)}
     return {"profile": describe_job(everything, programs),

@@ -82,20 +82,29 @@ def test_ping_pong_loses_nothing(python, target, profile, measured):
     assert all(ledger["unmatched"] == ledger["lost"] == 0 for ledger in ledgers)
 
 
+def interpreters_file(program, python):
+    """The file that has the interpreter's functions, as PROGRAM sees it."""
+    with open("/proc/%d/maps" % program.pid, encoding="utf-8") as maps:
+        libraries = [line.split()[-1] for line in maps if "libpython" in line]
+    path = libraries[0] if libraries else os.readlink("/proc/%d/exe" % program.pid)
+    return path[len(python.root or ""):]
+
+
 @pytest.mark.prove("waiting")
 @pytest.mark.pythons(which=one_of_each_minor)
 def test_no_stack_that_never_was_beside_other_events(python, target, profile, measured):
-    """The clock interrupts walks of switches and faults."""
+    """The clock interrupts walks of switches, faults and calls."""
     legal = DeepLegal(python, roots=("<module>", "work"))
     program, busy = target(python, "deep.py"), target(python, "ping_pong.py")
+    call = "uprobe:%s:PyEval_SaveThread" % interpreters_file(busy, python)
     run = profile("-p", program.pid, "-p", busy.pid, "-e", "cpu-clock", "-e", "off-cpu", "-e", "page-faults:1",
-                  "--show", "cpu-clock", "-r", 9999, "--full-filenames", cpu=3)
+                  "-e", call, "--show", "cpu-clock", "-r", 9999, "--full-filenames", cpu=3)
     ours = [(frames, count) for frames, count in run.stacks
             if frames[0].label.startswith("process %d:" % program.pid)]
     wrong = {}
     run.stacks[:] = ours
     legal.judge(run, wrong, below=1)
     samples = sum(count for _, count in ours)
-    measured("impossible stacks of the clock beside off-cpu and page faults, " + python.name,
+    measured("impossible stacks of the clock beside off-cpu, page faults and a uprobe, " + python.name,
              "%d of %s" % (sum(wrong.values()), "{:,}".format(samples)), "0")
-    assert wrong == {} and samples
+    assert wrong == {} and samples and run.ledger["per_event"][call]["samples"]

@@ -23,7 +23,7 @@ import pythons as all_pythons  # noqa: E402
 ARCHITECTURE = "aarch64"
 OUTPUT = "arm64"  # as make's ARCH
 WANTED = (3, 11), (3, 13)
-BUILT = "verifier_cost.so", "hardware_clock.so"
+BUILT = ("verifier_cost.so",)
 LIBRARIES = "/usr/lib/aarch64-linux-gnu"
 NEEDED = re.compile(r"program interpreter: (/[^\]]+)|\(NEEDED\).*\[(.+)\]")
 # cpython-311-x86_64-linux-gnu.so, in the name of a module.
