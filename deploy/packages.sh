@@ -72,6 +72,7 @@ build    libsqlite3-dev         -                  the agent's store
 build    libyaml-dev            -                  reads the agent's configuration
 build    libpcre2-dev           -                  compares labels with rules
 build    libcurl4-openssl-dev   -                  pushes profiles
+build    libelf-dev             -                  finds functions and USDT probes in ELF files
 build    uthash-dev             -                  hash tables
 build    python3                -                  writes the offset tables as C; runs the sample program of the demo
 image    ca-certificates        -                  whom the image trusts
@@ -80,7 +81,6 @@ bench    linux-perf             perf               one of them
 check    git                    git                lists the files at the root
 check    libclang-rt-dev        -                  libFuzzer, and its sanitizers
 check    libcmocka-dev          -                  unit tests
-check    libelf-dev             -                  reads the interpreters' ELF files in a unit test
 check    cppcheck               cppcheck           looks for faults in the C code
 check    shellcheck             shellcheck         looks for faults in the scripts
 check    codespell              codespell          looks for misspelt words

@@ -3,12 +3,13 @@
 
 import os
 import platform
+import shutil
 import subprocess
 
 import pytest
 
 from answering import answering, record_while_asked
-from conftest import PROGRAMS
+from conftest import CAPABILITIES, PROGRAMS, as_nobody
 from folded import stacks
 
 CALLS = 100
@@ -82,16 +83,17 @@ def on_line(path, line):
 def test_each_call_is_on_its_line(record, library, probe, line, value):
     event = probe % library
     path, ledger, run = record("--show", event)
-    assert on_line(path, line) == value == sum(count for _, count in stacks(path))
     counted = ledger["per_event"][event]
     assert counted["unit"] == "count" and counted["period"] == 1
-    assert counted["events"] == counted["samples"] == counted["value"] == value
+    # A sample is lost if its CPU takes another one.
+    assert counted["samples"] + counted["busy"] == value
+    assert on_line(path, line) == counted["samples"] == counted["value"] == sum(count for _, count in stacks(path))
     assert "the kernel puts breakpoints into the memory of the targets" in run.stderr
 
 
 def test_children_are_probed(record, library):
-    path, _, _ = record("-s", "--show", CALLED % library, request=b"fork")
-    assert on_line(path, CALL_LINE) == 2 * CALLS
+    path, ledger, _ = record("-s", "--show", CALLED % library, request=b"fork")
+    assert on_line(path, CALL_LINE) + ledger["per_event"][CALLED % library]["busy"] == 2 * CALLS
 
 
 def test_a_program_that_is_started_is_probed(profile, any_python, library, tmp_path):
@@ -101,7 +103,8 @@ def test_a_program_that_is_started_is_probed(profile, any_python, library, tmp_p
     run = profile("-e", CALLED % library, "-e", FIRED % library, "--show", FIRED % library, stdin=work.stdout,
                   command=[*any_python.command, str(script), library])
     work.wait()
-    assert sum(count for frames, count in run.stacks if frames[-1].line == FIRE_LINE) == CALLS
+    assert sum(count for frames, count in run.stacks if frames[-1].line == FIRE_LINE) + \
+        run.ledger["per_event"][FIRED % library]["busy"] == CALLS
 
 
 def test_native_frames_begin_at_the_function(record, library):
@@ -111,7 +114,7 @@ def test_native_frames_begin_at_the_function(record, library):
 
 def test_beside_the_clock_nothing_is_lost(record, library):
     path, ledger, _ = record("-e", "cpu-clock", "-r", "999", "--show", CALLED % library)
-    assert on_line(path, CALL_LINE) + ledger["per_event"][CALLED % library]["lost"] == 2 * CALLS
+    assert on_line(path, CALL_LINE) + ledger["per_event"][CALLED % library]["busy"] == 2 * CALLS
 
 
 def test_no_breakpoint_stays(record, caller, library):
@@ -134,7 +137,7 @@ def test_refused(profile, caller, library):
         return run.stderr
     def of_caller(event):
         return refusal("-p", caller.pid, "-e", event)
-    assert "changes the memory of each process that is sampled: choose them with -p" in \
+    assert "changes the memory of each process that is sampled: use record with -p" in \
         refusal("-a", "-e", CALLED % library)
     assert "has no function 'probe': did you mean probed?" in of_caller("uprobe:%s:probe" % library)
     assert "has no probe 'test:fire': did you mean fired?" in of_caller("usdt:%s:test:fire" % library)
@@ -148,3 +151,22 @@ def test_refused(profile, caller, library):
     if platform.machine() == "x86_64":
         assert "cannot be trapped: the kernel emulates none of its first instructions" in \
             of_caller("uprobe:%s:stepped" % library)
+
+
+def test_names_that_lead_elsewhere(profile, caller, library, tmp_path):
+    """A link is followed as the target sees it; an older file of the name is not what it runs."""
+    link = str(tmp_path / "link.so")
+    os.symlink(library, link)
+    run = profile.start("-p", caller.pid, "-e", CALLED % link, "-d", "0.1").finish()
+    assert "has not mapped" not in run.stderr
+    copy = shutil.copy(library, str(tmp_path / "copy.so"))
+    run = profile.start("-p", caller.pid, "-e", CALLED % copy, "-d", "0.1").finish()
+    assert "process %d has not mapped the file of %s, or has an older one" % (caller.pid, CALLED % copy) in run.stderr
+
+
+def test_without_the_capability(profile, any_python, target, library):
+    own = target.start([*any_python.command, os.path.join(PROGRAMS, "busy.py")], user=65534)
+    run = profile.start("-p", own.pid, "-e", CALLED % library, "-d", "0.1",
+                        prefix=as_nobody(CAPABILITIES), files=False).finish()
+    assert run.status == 4
+    assert "the kernel does not allow sampling %s: run as root, or with CAP_SYS_ADMIN" % (CALLED % library) in run.stderr

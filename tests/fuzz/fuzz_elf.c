@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* The input: an ELF file, which is also what the memory of its process holds, or a name. */
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -75,14 +74,25 @@ static void read_names(struct elf_image *image)
 	symbols__free(symbols);
 }
 
-/* Looks for probes in the file, as in one of this process's own. */
-static void find_probes(int fd)
-{
-	char path[64];
-	const struct probe_name names[] = { { path, NULL, "a" }, { path, "a", "a" } };
-	struct probe_places found;
+static char path[] = "/tmp/fuzz_elf.XXXXXX";
 
-	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+static void remove_file(void)
+{
+	unlink(path);
+}
+
+/* Looks for probes in a file of these bytes, as in one of this process's own. */
+static void find_probes(const uint8_t *bytes, size_t size)
+{
+	static int fd = -1;
+	const struct probe_name names[] = { { path, NULL, "a" }, { path, "a", "a" } };
+	struct probe_places found = NO_PROBE_PLACES;
+
+	if (fd < 0) {
+		fd = mkstemp(path);
+		atexit(remove_file);
+	}
+	CHECK(fd >= 0 && !ftruncate(fd, 0) && pwrite(fd, bytes, size, 0) == (ssize_t)size);
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
 		char *wrong = probe_places__find(getpid(), &names[i], &found);
 
@@ -137,8 +147,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 		read_frames(image);
 		read_names(image);
 	}
-	find_probes(fd);
 	elf_image__close(image);
+	find_probes(bytes, size);
 	decode(bytes, size);
 	read_as_name(bytes, size);
 	return 0;

@@ -315,7 +315,9 @@ static void first_instruction_to_trap_is_found(void **state)
 	TRAP(-1, "\xb8\x27\0\0\0\x0f\x05");		 /* mov, syscall */
 	TRAP(-1, "\x66\x90");				 /* which the kernel steps through */
 	TRAP(-1, "\x48\x55");
-	TRAP(-1, "\xff\x25\0\0\0\0\x55"); /* jmp to what is in memory */
+	TRAP(-1, "\xe8\0\0\0\0");		     /* call */
+	TRAP(8, "\x66\x48\x81\xc7\1\2\x55\x55\x55"); /* add of 64 bits, with 4 bytes */
+	TRAP(-1, "\xff\x25\0\0\0\0\x55");	     /* jmp to what is in memory */
 	TRAP(-1, "\xc3\x55");
 	TRAP(-1, "\x48\x83\xec\x08"); /* the end */
 	TRAP(-1, "\x0f");

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * The kernel emulates a trapped push, a one-byte nop, a near call and a jump
- * (arch/x86/kernel/uprobes.c).  Functions often begin with others: endbr64, a test of an argument,
- * room on the stack.  Those are passed over by their lengths, up to the first that is emulated.
+ * The kernel emulates a trapped push, a one-byte nop and a jump (arch/x86/kernel/uprobes.c).  It
+ * emulates a call, too, but not on a shadow stack before Linux 6.18, where the return would kill
+ * the process.  Functions often begin with others: endbr64, a test of an argument, room on the
+ * stack.  Those are passed over by their lengths, up to the first that is emulated.
  *
  * The table has what compilers put at the beginning of functions (Intel SDM, volume 2, appendix A).
  * Anything else ends the search.
@@ -54,7 +55,7 @@ static const struct opcodes one_byte[] = {
 	{ 0xc6, 0xc6, MODRM_BYTE }, /* mov */
 	{ 0xc7, 0xc7, MODRM_WORD },
 	{ 0xd0, 0xd3, MODRM },	     /* shifts */
-	{ 0xe8, 0xe9, TRAP },	     /* call, jmp */
+	{ 0xe9, 0xe9, TRAP },	     /* jmp */
 	{ 0xeb, 0xeb, TRAP },	     /* jmp */
 	{ 0xf6, 0xf7, MODRM_TESTS }, /* test, not, neg, mul, div */
 	{ 0xfe, 0xff, MODRM_STEPS }, /* inc, dec */
@@ -157,7 +158,7 @@ static size_t modrm_bytes(const uint8_t *at, const uint8_t *end)
 /* The bytes of the operands; 0 with *KNOWN false where they are not known. */
 static size_t operand_bytes(const struct instruction *instruction, bool *known)
 {
-	size_t constant = instruction->narrow ? 2 : 4, modrm = 0;
+	size_t constant = instruction->narrow && !instruction->wide ? 2 : 4, modrm = 0;
 	uint8_t operation = 0;
 
 	*known = true;

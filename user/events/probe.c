@@ -3,9 +3,9 @@
  * Calls of a function, uprobe:PATH:FUNCTION, and USDT probes, usdt:PATH:PROVIDER:NAME.
  *
  * The kernel puts a breakpoint at the place into the memory of one process at a time, and runs the
- * program there.  A forked process has the breakpoint until it first meets it; then the kernel
- * removes it.  So each target is given its own, and loses it with an exec.  For a USDT probe the
- * kernel also increments the counter by which the program knows that somebody listens.
+ * program there.  A forked process has the breakpoint, without the program, until it first meets
+ * it; then the kernel removes it.  So each target is given its own.  For a USDT probe the kernel
+ * also increments the counter by which the program knows that somebody listens.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -23,6 +23,7 @@
 #include "base/xalloc.h"
 #include "events/events.h"
 #include "events/probe_places.h"
+#include "reading/process.h"
 #include "system/capabilities.h"
 
 #define FUNCTION "uprobe:"
@@ -43,8 +44,10 @@ struct traps {
 
 struct probe_run {
 	const char *event;
-	uint32_t type; /* of the kernel's events */
-	int program;   /* descriptor; negative: not attached */
+	uint32_t type;		    /* of the kernel's events */
+	int program;		    /* descriptor; negative: not attached */
+	struct probe_places places; /* most targets map the same file */
+	bool warned;
 	struct traps *all;
 };
 
@@ -98,20 +101,59 @@ static char *find(const char *event, pid_t pid, struct probe_places *places)
 	return wrong;
 }
 
+/* Whether the kernel lets this process set breakpoints.  CAP_PERFMON is not enough. */
+static bool is_allowed(void)
+{
+	return capabilities__have(capabilities__effective(), CAP_SYS_ADMIN);
+}
+
+/* Whether PID has mapped the file of PLACES as code. */
+static bool has_mapped(pid_t pid, const struct probe_places *places)
+{
+	struct mapping *mappings;
+	pid_t reader = process__reader(pid);
+	bool cut, found = false;
+	ssize_t count = process__program_mappings(pid, reader, &mappings, &cut);
+
+	for (ssize_t i = 0; i < count && !found; i++) {
+		struct file_identity identity;
+
+		found = mappings[i].executable &&
+			!process__identify_mapping(pid, reader, &mappings[i], &identity) &&
+			identity.device == places->identity.device &&
+			identity.inode == places->identity.inode;
+	}
+	free(mappings);
+	return found;
+}
+
+/* What is known to be impossible later is said before the start: who may not sample at all, and
+ * which process is none, others say. */
 static char *resolve(struct event *event, const struct event_users *users)
 {
-	struct probe_places places;
+	struct probe_places places = NO_PROBE_PLACES;
+	struct process process;
 	char *wrong = NULL;
 
 	if (users->everyone)
-		return xasprintf("%s changes the memory of each process that is sampled: choose "
-				 "them with -p",
+		return xasprintf("%s changes the memory of each process that is sampled: use "
+				 "record with -p, or with a program to start",
 				 event->name);
-	for (size_t i = 0; i < users->count && !wrong; i++) {
-		wrong = find(event->name, users->pids[i], &places);
-		if (!wrong)
-			probe_places__free(&places);
+	for (size_t i = 0; i < users->count && is_allowed() && !wrong; i++) {
+		pid_t pid = users->pids[i];
+
+		if (process__inspect(pid, &process))
+			continue;
+		wrong = find(event->name, pid, &places);
+		if (!wrong && pid != getpid() && !has_mapped(pid, &places))
+			log__warning("process %d has not mapped the file of %s, or has an older "
+				     "one of that name: calls count once it does",
+				     pid, event->name);
+		if (!wrong && places.refused)
+			log__warning("%s is sampled in %zu of its %zu places", event->name,
+				     places.count, places.count + places.refused);
 	}
+	probe_places__free(&places);
 	return wrong;
 }
 
@@ -135,11 +177,12 @@ static int open_run(const struct event *event, struct event_rate rate, void **re
 	(void)rate;
 	if (error)
 		return error;
-	/* CAP_PERFMON is not enough, and without it each target would be refused. */
-	if (!capabilities__have(capabilities__effective(), CAP_SYS_ADMIN))
+	if (!is_allowed())
 		return -EACCES;
 	run = xcalloc(1, sizeof(*run));
-	*run = (struct probe_run){ .event = event->name, .type = type, .program = -1 };
+	*run = (struct probe_run){
+		.event = event->name, .type = type, .program = -1, .places = NO_PROBE_PLACES
+	};
 	*result = run;
 	return 0;
 }
@@ -178,35 +221,6 @@ static int trap(const struct probe_run *run, pid_t pid, int fd, const struct pro
 	return error ?: event;
 }
 
-static void enter(void *context, uint64_t serial, pid_t pid)
-{
-	struct probe_run *run = context;
-	struct probe_places places;
-	char *wrong = find(run->event, pid, &places);
-	struct traps *traps;
-	int error = 0;
-
-	if (wrong) {
-		log__warning("%s is not sampled in process %d: %s", run->event, pid, wrong);
-		free(wrong);
-		return;
-	}
-	traps = xcalloc(1, sizeof(*traps));
-	traps->serial = serial;
-	traps->fds = xcalloc(places.count, sizeof(*traps->fds));
-	for (size_t i = 0; i < places.count && error >= 0; i++) {
-		error = trap(run, pid, places.fd, &places.places[i]);
-		if (error >= 0)
-			traps->fds[traps->count++] = error;
-	}
-	if (error < 0)
-		log__warning("%s is not sampled in process %d%s: %s", run->event, pid,
-			     traps->count ? " in all places" : "", strerror(-error));
-	traps->next = run->all;
-	run->all = traps;
-	probe_places__free(&places);
-}
-
 /* Frees *TRAPS, and takes them out of the list and the process. */
 static void remove_traps(struct traps **traps)
 {
@@ -230,6 +244,48 @@ static void leave(void *context, uint64_t serial)
 		}
 }
 
+/* Warns of the first process in which not all is sampled.  A process that has ended is none. */
+static void warn(struct probe_run *run, pid_t pid, const char *reason)
+{
+	struct process process;
+
+	if (process__inspect(pid, &process) || process.zombie)
+		return;
+	if (run->warned)
+		log__debug("%s is not sampled in process %d: %s", run->event, pid, reason);
+	else
+		log__warning("%s is not sampled in process %d: %s", run->event, pid, reason);
+	run->warned = true;
+}
+
+static void enter(void *context, uint64_t serial, pid_t pid)
+{
+	struct probe_run *run = context;
+	const struct probe_places *places = &run->places;
+	char *wrong = find(run->event, pid, &run->places);
+	struct traps *traps;
+	int fd = 0;
+
+	leave(run, serial);
+	if (wrong)
+		warn(run, pid, wrong);
+	free(wrong);
+	if (wrong)
+		return;
+	traps = xcalloc(1, sizeof(*traps));
+	traps->serial = serial;
+	traps->fds = xcalloc(places->count, sizeof(*traps->fds));
+	for (size_t i = 0; i < places->count && fd >= 0; i++) {
+		fd = trap(run, pid, places->fd, &places->places[i]);
+		if (fd >= 0)
+			traps->fds[traps->count++] = fd;
+		else
+			warn(run, pid, strerror(-fd));
+	}
+	traps->next = run->all;
+	run->all = traps;
+}
+
 static void detach(void *context)
 {
 	struct probe_run *run = context;
@@ -240,8 +296,11 @@ static void detach(void *context)
 
 static void close_run(void *context)
 {
-	detach(context);
-	free(context);
+	struct probe_run *run = context;
+
+	detach(run);
+	probe_places__free(&run->places);
+	free(run);
 }
 
 const struct event_source event_probe = {

@@ -5,10 +5,11 @@
  *
  * A trap costs about 1 us where the kernel emulates the instruction, and several times as much
  * where it steps through it.  So only an emulated one is trapped: the first in the function's
- * straight beginning.  The functions of struct architecture know both.
+ * straight beginning (find_trap of struct architecture).
  *
- * The file is the target's, and may change or be made to fit.  It is read once, with a time limit,
- * and libelf sees only that copy.
+ * The file is the target's, and may be made to harm.  It is read once, with a time limit, and
+ * libelf sees only that copy.  Strings are not taken from libelf: it checks the rest of the table
+ * for each.
  */
 #include <errno.h>
 #include <gelf.h>
@@ -20,19 +21,20 @@
 #include "base/near.h"
 #include "base/xalloc.h"
 #include "events/probe_places.h"
-#include "reading/target_files.h"
+#include "reading/root_folder.h"
 
 #define FILE_BYTES_MAX (1024LL * 1024 * 1024)
 
 /* How much of a function is looked at. */
 #define BEGINNING_BYTES 64
 
-/* As many copies of one USDT probe are trapped. */
+/* At most this many copies of a USDT probe are looked at. */
 #define PLACES_MAX 256
 
 #define HIDDEN_VERSION 0x8000
 #define NOTE_OWNER     "stapsdt"
 #define NOTE_TYPE      3
+#define BASE_SECTION   ".stapsdt.base"
 
 /* A search of one file. */
 struct search {
@@ -41,24 +43,36 @@ struct search {
 	uint8_t *bytes;
 	size_t size;
 	Elf *elf;
+	bool suggests; /* only looks for names like the one */
 	struct near near;
 	size_t capacity;
+	bool has_base;
+	uint64_t base; /* of the notes, where they were loaded in the end */
 };
 
-/* Reads all of the file. */
-static char *read_file(pid_t pid, struct search *search)
+/* Opens the file.  Links are followed as the process sees them.  A descriptor or -errno. */
+static int open_file(pid_t pid, const char *path)
+{
+	struct file_identity ignored;
+	int root = root_folder__open_alone(pid, &ignored), fd;
+
+	if (root < 0)
+		return root;
+	fd = target_file__open_in(pid, root, path);
+	close(root);
+	return fd;
+}
+
+/* Reads all of the file FD. */
+static char *read_file(pid_t pid, int fd, struct search *search)
 {
 	const char *path = search->name->path;
-	char *name = xasprintf("/proc/%d/root%s", pid, path);
-	int fd = target_file__open(pid, name);
-	int64_t size = fd < 0 ? fd : target_file__size(pid, fd);
+	int64_t size = target_file__size(pid, fd);
 
-	free(name);
-	search->found->fd = fd;
 	if (size < 0)
 		return xasprintf("%s cannot be read: %s", path, strerror(-size));
 	if (size > FILE_BYTES_MAX)
-		return xasprintf("%s is too large", path);
+		return xasprintf("%s has more than 1 GiB", path);
 	search->size = size;
 	search->bytes = malloc(size + 1);
 	if (!search->bytes)
@@ -120,44 +134,85 @@ static bool add_place(struct search *search, uint64_t address, size_t length, ui
 	return true;
 }
 
-static Elf_Data *section_data(Elf *elf, uint32_t type, GElf_Shdr *header)
+/* The contents of SECTION; NULL: it has none. */
+static Elf_Data *section_data(Elf_Scn *section, GElf_Shdr *header)
+{
+	return section && gelf_getshdr(section, header) ? elf_getdata(section, NULL) : NULL;
+}
+
+static Elf_Data *data_of_type(Elf *elf, uint32_t type, GElf_Shdr *header)
 {
 	for (Elf_Scn *section = NULL; (section = elf_nextscn(elf, section));)
 		if (gelf_getshdr(section, header) && header->sh_type == type)
-			return elf_getdata(section, NULL);
+			return section_data(section, header);
 	return NULL;
 }
 
-/* Finds the function in the symbol table of TYPE.  Returns how many different ones have the name;
- * of an exported one only the default version counts. */
-static size_t find_symbol(struct search *search, uint32_t type, GElf_Sym *function)
+/* A table of symbols.  The names end with a NUL. */
+struct symbols {
+	Elf_Data *table, *names, *versions; /* VERSIONS: NULL if there are none */
+};
+
+static bool open_symbols(Elf *elf, uint32_t type, struct symbols *symbols)
 {
 	GElf_Shdr header, ignored;
-	Elf_Data *table = section_data(search->elf, type, &header), *versions = NULL;
-	GElf_Versym version;
-	GElf_Sym symbol;
-	size_t found = 0;
-	const char *name;
 
+	*symbols = (struct symbols){ .table = data_of_type(elf, type, &header) };
+	if (!symbols->table)
+		return false;
+	symbols->names = section_data(elf_getscn(elf, header.sh_link), &ignored);
 	if (type == SHT_DYNSYM)
-		versions = section_data(search->elf, SHT_GNU_versym, &ignored);
-	for (int i = 0; table && gelf_getsym(table, i, &symbol); i++) {
-		unsigned char kind = GELF_ST_TYPE(symbol.st_info);
+		symbols->versions = data_of_type(elf, SHT_GNU_versym, &ignored);
+	return symbols->names && symbols->names->d_size &&
+	       !((const char *)symbols->names->d_buf)[symbols->names->d_size - 1];
+}
 
-		if ((kind != STT_FUNC && kind != STT_GNU_IFUNC) || !symbol.st_value ||
-		    symbol.st_shndx == SHN_UNDEF ||
-		    !(name = elf_strptr(search->elf, header.sh_link, symbol.st_name)))
-			continue;
-		near__try(&search->near, name);
-		if (strcmp(name, search->name->name) != 0 ||
-		    (versions && gelf_getversym(versions, i, &version) && version & HIDDEN_VERSION))
-			continue;
-		if (found && symbol.st_value == function->st_value)
+/* Reads symbol INDEX.  Returns its name if it is a function of the file; NULL if not, and if it is
+ * no default version. */
+static const char *function_name(const struct symbols *symbols, int index, GElf_Sym *symbol)
+{
+	unsigned char type = GELF_ST_TYPE(symbol->st_info);
+	GElf_Versym version;
+
+	if ((type != STT_FUNC && type != STT_GNU_IFUNC) || !symbol->st_value ||
+	    symbol->st_shndx == SHN_UNDEF || symbol->st_name >= symbols->names->d_size)
+		return NULL;
+	if (symbols->versions && gelf_getversym(symbols->versions, index, &version) &&
+	    version & HIDDEN_VERSION)
+		return NULL;
+	return (const char *)symbols->names->d_buf + symbol->st_name;
+}
+
+/* Finds the function in the symbol table of TYPE.  Returns how many different ones have the
+ * name. */
+static size_t find_symbol(struct search *search, uint32_t type, GElf_Sym *function)
+{
+	struct symbols symbols;
+	size_t found = 0;
+	GElf_Sym symbol;
+
+	if (!open_symbols(search->elf, type, &symbols))
+		return 0;
+	for (int i = 0; gelf_getsym(symbols.table, i, &symbol); i++) {
+		const char *name = function_name(&symbols, i, &symbol);
+
+		if (name && search->suggests)
+			near__try(&search->near, name);
+		if (!name || strcmp(name, search->name->name) != 0 ||
+		    (found && symbol.st_value == function->st_value))
 			continue;
 		*function = symbol;
 		found++;
 	}
 	return found;
+}
+
+/* Adds what was found in place of the name to WRONG, which it frees. */
+static char *suggest(const struct search *search, char *wrong)
+{
+	return search->near.best
+		       ? xappend(xappend(wrong, ": did you mean ", search->near.best), "", "?")
+		       : wrong;
 }
 
 static char *find_function(struct search *search)
@@ -168,10 +223,12 @@ static char *find_function(struct search *search)
 
 	count = find_symbol(search, SHT_DYNSYM, &function)
 			?: find_symbol(search, SHT_SYMTAB, &function);
-	if (!count)
-		return xasprintf("%s has no function '%s'%s%s%s", path, name,
-				 search->near.best ? ": did you mean " : "",
-				 search->near.best ?: "", search->near.best ? "?" : "");
+	if (!count) {
+		search->suggests = true;
+		find_symbol(search, SHT_DYNSYM, &function);
+		find_symbol(search, SHT_SYMTAB, &function);
+		return suggest(search, xasprintf("%s has no function '%s'", path, name));
+	}
 	if (count > 1)
 		return xasprintf("%s has %zu functions '%s'", path, count, name);
 	if (GELF_ST_TYPE(function.st_info) == STT_GNU_IFUNC)
@@ -186,92 +243,105 @@ static char *find_function(struct search *search)
 			 name, path);
 }
 
-/* How far what is loaded was moved after the notes were written (prelink). */
-static uint64_t moved_by(const struct search *search, uint64_t base)
+/* Finds where the notes' base was loaded in the end, if that is known. */
+static void find_base(struct search *search)
 {
 	Elf_Scn *section = NULL;
+	const char *name;
 	GElf_Shdr header;
 	size_t names;
-	const char *name;
 
 	if (elf_getshdrstrndx(search->elf, &names))
-		return 0;
-	while ((section = elf_nextscn(search->elf, section))) {
+		return;
+	while (!search->has_base && (section = elf_nextscn(search->elf, section))) {
 		name = gelf_getshdr(section, &header)
 			       ? elf_strptr(search->elf, names, header.sh_name)
 			       : NULL;
-		if (name && strcmp(name, ".stapsdt.base") == 0)
-			return header.sh_addr - base;
+		search->has_base = name && strcmp(name, BASE_SECTION) == 0;
+		search->base = header.sh_addr;
 	}
-	return 0;
 }
 
-/* Takes a note of a USDT probe, if it is of the one.  Returns whether it is and cannot be
- * trapped. */
-static bool take_note(struct search *search, const uint8_t *note, size_t bytes)
+/* Takes a note of a USDT probe, if it is of the one. */
+static void take_note(struct search *search, const uint8_t *note, size_t bytes)
 {
 	uint64_t words[3], moved, counter = 0; /* the address, the base, the counter */
 	const char *provider = (const char *)note + sizeof(words), *name;
 	size_t room;
 
 	if (bytes <= sizeof(words))
-		return false;
+		return;
 	room = bytes - sizeof(words);
 	name = memchr(provider, '\0', room);
-	if (!name++ || !memchr(name, '\0', room - (name - provider)))
-		return false;
-	if (strcmp(provider, search->name->provider) != 0)
-		return false;
+	if (!name++ || !memchr(name, '\0', room - (name - provider)) ||
+	    strcmp(provider, search->name->provider) != 0)
+		return;
 	near__try(&search->near, name);
-	if (strcmp(name, search->name->name) != 0 || search->found->count == PLACES_MAX)
-		return false;
+	if (strcmp(name, search->name->name) != 0)
+		return;
 	memcpy(words, note, sizeof(words));
-	moved = moved_by(search, words[1]);
-	if (words[2] && !find_offset(search, words[2] + moved, true, &counter))
-		return true;
-	return !add_place(search, words[0] + moved, 1, counter);
+	/* prelink moves what is loaded, but not what the notes say. */
+	moved = search->has_base && words[1] ? search->base - words[1] : 0;
+	if ((words[2] && !find_offset(search, words[2] + moved, true, &counter)) ||
+	    !add_place(search, words[0] + moved, 1, counter))
+		search->found->refused++;
+}
+
+/* Takes the notes of DATA. */
+static void take_notes(struct search *search, Elf_Data *data)
+{
+	const struct probe_places *found = search->found;
+	const uint8_t *bytes = data->d_buf;
+	size_t name, note;
+	GElf_Nhdr head;
+
+	for (size_t at = 0, next; found->count + found->refused < PLACES_MAX &&
+				  (next = gelf_getnote(data, at, &head, &name, &note));
+	     at = next)
+		if (head.n_type == NOTE_TYPE && head.n_namesz == sizeof(NOTE_OWNER) &&
+		    memcmp(bytes + name, NOTE_OWNER, sizeof(NOTE_OWNER)) == 0)
+			take_note(search, bytes + note, head.n_descsz);
 }
 
 static char *find_usdt(struct search *search)
 {
 	const struct probe_name *wanted = search->name;
 	GElf_Shdr header;
-	size_t refused = 0;
+	Elf_Data *data;
 
+	find_base(search);
 	for (Elf_Scn *section = NULL; (section = elf_nextscn(search->elf, section));) {
-		Elf_Data *data = gelf_getshdr(section, &header) && header.sh_type == SHT_NOTE
-					 ? elf_getdata(section, NULL)
-					 : NULL;
-		size_t name, note;
-		GElf_Nhdr head;
-
-		for (size_t at = 0, next;
-		     data && (next = gelf_getnote(data, at, &head, &name, &note)); at = next) {
-			const uint8_t *bytes = data->d_buf;
-
-			if (head.n_type == NOTE_TYPE && head.n_namesz == sizeof(NOTE_OWNER) &&
-			    memcmp(bytes + name, NOTE_OWNER, sizeof(NOTE_OWNER)) == 0)
-				refused += take_note(search, bytes + note, head.n_descsz);
-		}
+		data = section_data(section, &header);
+		if (data && header.sh_type == SHT_NOTE)
+			take_notes(search, data);
 	}
 	if (search->found->count)
 		return NULL;
-	if (refused)
+	if (search->found->refused)
 		return xasprintf("the probe %s:%s of %s cannot be trapped: it is at no instruction "
 				 "that the kernel emulates",
 				 wanted->provider, wanted->name, wanted->path);
-	return xasprintf("%s has no probe '%s:%s'%s%s%s", wanted->path, wanted->provider,
-			 wanted->name, search->near.best ? ": did you mean " : "",
-			 search->near.best ?: "", search->near.best ? "?" : "");
+	return suggest(search, xasprintf("%s has no probe '%s:%s'", wanted->path, wanted->provider,
+					 wanted->name));
 }
 
 char *probe_places__find(pid_t pid, const struct probe_name *name, struct probe_places *found)
 {
 	struct search search = { .name = name, .found = found, .near = NEAR(name->name) };
+	struct file_identity identity = { 0 };
+	int fd = open_file(pid, name->path);
 	char *wrong;
 
-	*found = (struct probe_places){ .fd = -1 };
-	wrong = read_file(pid, &search) ?: open_elf(&search);
+	if (fd < 0)
+		return xasprintf("%s cannot be read: %s", name->path, strerror(-fd));
+	target_file__identify(fd, &identity);
+	if (found->count && memcmp(&identity, &found->identity, sizeof(identity)) == 0) {
+		target_file__close(pid, fd);
+		return NULL;
+	}
+	probe_places__free(found);
+	*found = (struct probe_places){ .fd = fd, .pid = pid, .identity = identity };
+	wrong = read_file(pid, fd, &search) ?: open_elf(&search);
 	if (!wrong)
 		wrong = name->provider ? find_usdt(&search) : find_function(&search);
 	elf_end(search.elf);
@@ -284,7 +354,7 @@ char *probe_places__find(pid_t pid, const struct probe_name *name, struct probe_
 void probe_places__free(struct probe_places *found)
 {
 	if (found->fd >= 0)
-		close(found->fd);
+		target_file__close(found->pid, found->fd);
 	free(found->places);
-	*found = (struct probe_places){ .fd = -1 };
+	*found = NO_PROBE_PLACES;
 }

@@ -285,9 +285,8 @@ static const struct option option_table[] = {
 	  .verbs = RECORD | AGENT, .fallback = TEXT(RATE_HZ_DEFAULT), .agent_fallback = "19" },
 	{ "event", 'e', "EVENT",
 	  "sample this event: cpu-clock (the default), page-faults, cycles, off-cpu and others "
-	  "that "
-	  "`pybpfprof events` lists; several with -e each. EVENT:COUNT: a sample for COUNT events; "
-	  "EVENT@HZ: that rate",
+	  "that `pybpfprof events` lists; calls of a function with uprobe:/PATH:FUNCTION; several "
+	  "with -e each. EVENT:COUNT: a sample for COUNT events; EVENT@HZ: that rate",
 	  take_event, FIELD(plan), .verbs = RECORD | AGENT, .flags = OPTION_LIST | OPTION_FIXED },
 	{ "any-context", 0, NULL,
 	  "with -e, also tracepoints that the kernel may call for another thread than the one that "

@@ -83,6 +83,13 @@ static int64_t open_below(void *desk)
 	return place < 0 ? -errno : open_place(place, &request->owner);
 }
 
+static int64_t open_in(void *desk)
+{
+	int place = find_below(desk, RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS);
+
+	return place < 0 ? -errno : open_place(place, NULL);
+}
+
 /* 0 or -errno. */
 static int identify(int at, const char *path, struct file_identity *identity, bool *regular)
 {
@@ -214,6 +221,11 @@ int target_file__open_below(pid_t pid, int root, const char *path, uid_t owner)
 
 	request->owner = owner;
 	return run_with_path(pid, open_below, root, path);
+}
+
+int target_file__open_in(pid_t pid, int root, const char *path)
+{
+	return run_with_path(pid, open_in, root, path);
 }
 
 int target_file__open_directory(pid_t pid, const char *path, struct file_identity *identity)

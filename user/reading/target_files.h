@@ -18,6 +18,9 @@ int target_file__open(pid_t pid, const char *path);
  * readable for all.  No link and no ".." is followed. */
 int target_file__open_below(pid_t pid, int root, const char *path, uid_t owner);
 
+/* The same for PATH as a process whose root directory is ROOT sees it: no link leads out of it. */
+int target_file__open_in(pid_t pid, int root, const char *path);
+
 /* A file and its state: changed contents give another identity. */
 struct file_identity {
 	uint64_t device, inode, size;

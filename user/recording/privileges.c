@@ -315,6 +315,10 @@ struct obstacle privileges__events(int error, const char *event)
 	switch (-error) {
 	case EPERM:
 	case EACCES:
+		if (event)
+			return obstacle(xasprintf("the kernel does not allow sampling %s", event),
+					"run as root, or with CAP_SYS_ADMIN; CAP_PERFMON is enough "
+					"except for uprobes and USDT probes");
 		return obstacle(xstrdup("the kernel does not allow perf events of other processes"),
 				"run as root, or sysctl -w kernel.perf_event_paranoid=2; in a "
 				"container allow the perf_event_open system call");

@@ -557,6 +557,7 @@ void registry__check(struct watch *watch, struct watched *watched, int64_t now)
 	}
 	if (is_known && !is_wanted && watched->target) {
 		/* The samples that it has stay in the profile. */
+		sampler__leave(watch->sampler, watched->key.serial);
 		watched->target = NULL;
 		watch->some_ended = true;
 		registry__set_aside(watch, watched, target, now);
