@@ -163,12 +163,16 @@ class TestAgent:
     def judge(self, public_binary, folder, spinning, profile):
         profile.binary = public_binary
 
+        def wait_for_none():
+            wait_for(lambda: not has_processes(WITHOUT_PROCESSES), "the end of what ran before")
+
         def judge(number, works, *options, prefix=()):
             words = ["--store", os.path.join(folder, "store"), "--store-size", "1M", "--listen", "off",
                      *options]
             prefix = [*prefix, *at_most(number)]
-            wait_for(lambda: not has_processes(WITHOUT_PROCESSES), "the end of what ran before")
+            wait_for_none()
             check = run(public_binary, "--agent", *words, prefix=prefix)
+            wait_for_none()
             assert check.returncode in (0, NOT_ALLOWED) and check.stderr == ""
             run_agent = profile.start("agent", "--window", "0.2s", *words, prefix=prefix, files=False, cwd="/")
 

@@ -8,7 +8,7 @@ import subprocess
 
 import pytest
 
-from answering import answering, record_while_asked
+from answering import answering, ask, record_while_asked
 from conftest import CAPABILITIES, PROGRAMS, as_nobody
 from folded import stacks
 
@@ -42,7 +42,7 @@ for line in sys.stdin:
             work()
             os._exit(0)
         os.waitpid(child, 0)
-    else:
+    elif 'go' in line:
         work()
     print('done')
     sys.stdout.flush()
@@ -63,6 +63,7 @@ def library(require, tmp_path_factory):
 def caller(any_python, library, tmp_path):
     """A program that calls and fires each time that it is asked."""
     with answering(any_python, tmp_path / "caller.py", SCRIPT, library) as process:
+        ask(process, 1, b"are you ready?")
         yield process
 
 
@@ -164,9 +165,10 @@ def test_names_that_lead_elsewhere(profile, caller, library, tmp_path):
     assert "process %d has not mapped the file of %s, or has an older one" % (caller.pid, CALLED % copy) in run.stderr
 
 
-def test_without_the_capability(profile, any_python, target, library):
+def test_without_the_capability(public_binary, profile, any_python, target, library):
+    profile.binary = public_binary
     own = target.start([*any_python.command, os.path.join(PROGRAMS, "busy.py")], user=65534)
-    run = profile.start("-p", own.pid, "-e", CALLED % library, "-d", "0.1",
+    run = profile.start("-p", own.pid, "-e", CALLED % library, "-f", "folded", "-o", os.devnull,
                         prefix=as_nobody(CAPABILITIES), files=False).finish()
-    assert run.status == 4
+    assert run.status == 4, run.stderr
     assert "the kernel does not allow sampling %s: run as root, or with CAP_SYS_ADMIN" % (CALLED % library) in run.stderr
