@@ -21,7 +21,7 @@ from runner import Result, say
 FOLDER = os.path.join(runner.OUTPUT, "prove")
 FUZZ_SECONDS = 300
 CHI_SQUARE_P = 1e-6
-# The parts whose reports go into docs/accuracy.md.
+# The parts whose reports are one block of docs/accuracy.md.  Others may have a block each.
 ACCURACY = ("truth", "lines", "interpreters", "kernels", "aarch64")
 
 
@@ -151,20 +151,29 @@ def run_part(name):
     return results
 
 
+def renew(text, name, content):
+    """TEXT of a document with CONTENT in its block NAME."""
+    block = r"(<!-- generated: prove %s -->\n).*?(<!-- end generated -->)" % name
+    return re.sub(block, lambda marks: marks[1] + "\n" + content + "\n" + marks[2], text, flags=re.DOTALL)
+
+
 def publish():
     """Renews the tables of docs/accuracy.md; the bench renews those of docs/performance.md itself."""
-    path, texts = os.path.join("docs", "accuracy.md"), []
-    for name in ACCURACY:
+    reports = {}
+    for name in PARTS:
         report = os.path.join(FOLDER, name + ".md")
         if os.path.exists(report):
             with open(report, encoding="utf-8") as file:
-                texts.append("##" + re.sub(r"^\n(?:failed|skipped): .*\n", "", file.read(), flags=re.MULTILINE))
+                reports[name] = "##" + re.sub(r"^\n(?:failed|skipped): .*\n", "", file.read(), flags=re.MULTILINE)
+    path = os.path.join("docs", "accuracy.md")
     with open(path, encoding="utf-8") as file:
-        old = file.read()
-    block = r"(<!-- generated: prove accuracy -->\n).*?(<!-- end generated -->)"
+        text = file.read()
+    if all(name in reports for name in ACCURACY):
+        text = renew(text, "accuracy", "\n".join(reports[name] for name in ACCURACY))
+    for name, report in reports.items():
+        text = renew(text, name, report)
     with open(path, "w", encoding="utf-8") as file:
-        file.write(re.sub(block, lambda marks: marks[1] + "\n" + "\n".join(texts) + "\n" + marks[2], old,
-                          flags=re.DOTALL))
+        file.write(text)
 
 
 def main(arguments):
