@@ -16,6 +16,7 @@ import threading
 import pytest
 
 from conftest import ROOT, check_ledger, missing, parse_folded, whole_at_least
+from machine_events import make_event_jobs, test_calls, test_probes, test_waits, test_who_keeps_the_gil  # noqa: F401
 from machines import (
     build_image, debian_kernels, fetching, kernels, machine, stacks_of, what_is_missing,  # noqa: F401
     why_not_legal)
@@ -75,7 +76,8 @@ def initrd(binary, tmp_path_factory):
         newer = os.path.join(os.path.dirname(binary), contents.OUTPUT, NEWER)
         has_newer = os.path.exists(newer)
         containers, of_them = make_containers(contents)
-        return build_image(str(tmp_path_factory.mktemp("image")), binary, contents, make_jobs(contents, has_newer),
+        return build_image(str(tmp_path_factory.mktemp("image")), binary, contents,
+                           {**make_jobs(contents, has_newer), **make_event_jobs(contents)},
                            {CONFIG_THERE: CONFIG, **({"/" + NEWER: newer} if has_newer else {})},
                            contained.files([*containers, contained.with_profiler(of_them)]))
     return make

@@ -8,6 +8,7 @@ Only facts are asserted.  The machine's clock counts emulated instructions, so t
 import pytest
 
 from conftest import check_ledger, parse_folded
+from machine_events import make_event_jobs, test_calls, test_probes, test_waits, test_who_keeps_the_gil  # noqa: F401
 from machines import (
     OUTPUTS, PROFILER, build_image, describe, describe_job, fetching, image, kernels, machine,  # noqa: F401
     stacks_of, why_not_legal)
@@ -17,7 +18,6 @@ pytestmark = pytest.mark.timeout(1800)
 
 MACHINES = machine.FEW_MACHINES
 SECONDS, RATE = "1", "999"
-READS = "syscalls:sys_exit_read:ret"
 
 
 @pytest.fixture(scope="module")
@@ -30,20 +30,9 @@ def initrd(binary, tmp_path_factory):
         below = describe_job([PROFILER, *OUTPUTS, "-k", "-d", SECONDS, "-r", RATE], [reader])
         native = describe_job([PROFILER, *OUTPUTS, "-n", "-k", "-d", SECONDS, "-r", RATE],
                               [programs[0], reader])
-        waits = describe_job([PROFILER, *OUTPUTS, "--off-cpu", "-k", "-d", SECONDS],
-                             [describe(image.guest_command(contents.pythons()[0]) + ["-S", "/programs/waits.py"], 0)])
-        blame = describe_job([PROFILER, *OUTPUTS, "--gil-blame", "-d", SECONDS, "-r", RATE],
-                             [describe(image.guest_command(contents.pythons()[-1]) +
-                                       ["-S", "/programs/gil.py", "keep_here", "sleep_here"], 0)])
-        calls = describe_job([PROFILER, *OUTPUTS, "-d", SECONDS, "--show", READS, "-e", READS,
-                              "-e", "sched:sched_waking", "-e", "net:net_dev_queue:len", "-e", "cpu-clock"],
-                             [reader])
-        python = contents.pythons()[0]
-        probed = "uprobe:%s:PyEval_SaveThread" % python.path
-        probes = describe_job([PROFILER, *OUTPUTS, "-d", SECONDS, "-e", probed], [reader])
         return build_image(str(tmp_path_factory.mktemp("image")), binary, contents,
                            {"profile": profile, "kernel frames": below, "native frames": native,
-                            "waits": waits, "blame": blame, "calls": calls, "probes": probes})
+                            **make_event_jobs(contents)})
     return make
 
 
@@ -98,50 +87,6 @@ def test_native_frames_where_the_kernel_was_interrupted(kernel):
     assert any("read_all" in names and "vfs_read_[k]" in names and
                "read" in names[names.index("read_all"):names.index("vfs_read_[k]")] for names in stacks)
     assert kernel.ledger("native frames")["native"]["no_registers"] == 0
-
-
-def test_waits(kernel):
-    """The program loads that measures them, and each has its place and its reason."""
-    stacks = [([frame.name for frame in frames], value)
-              for frames, value in parse_folded(kernel.succeeded("waits")["profile"])]
-    for function, reason in ("sleep_here", "[sleep]"), ("read_here", "[read]"), ("lock_here", "[lock]"):
-        found = [names for names, value in stacks if function in names and value and
-                 names[-1] in {reason, "[poll]" if reason == "[sleep]" else reason}]
-        assert found, (function, stacks)
-        assert all(any(name.endswith("_[k]") for name in names) for names in found), found
-        # Those that waited already are without the scheduler's own.
-        assert any("schedule" in name for names in found for name in names), found
-        assert not any("bpf_" in name for names in found for name in names), found
-    event = kernel.ledger("waits")["per_event"]["off-cpu"]
-    assert event["events"] == event["samples"] + event["lost"]
-    assert sum(value for _, value in stacks) == event["value"]
-
-
-def test_who_keeps_the_gil(kernel):
-    """The program loads that counts who waits for it."""
-    stacks = parse_folded(kernel.succeeded("blame")["profile"])
-    event = kernel.ledger("blame")["per_event"]["gil-blame"]
-    assert any(frame.name == "keep_here" for frames, _ in stacks for frame in frames)
-    assert event["events"] == event["samples"] + event["without_gil"] + event["lost"]
-    assert sum(value for _, value in stacks) == event["value"]
-
-
-def test_calls(kernel):
-    """The programs for tracepoints load, and find what these are called with."""
-    stacks = parse_folded(kernel.succeeded("calls")["profile"])
-    assert any(frames[-1].name == "read_all" and value for frames, value in stacks), stacks
-    events = kernel.ledger("calls")["per_event"]
-    assert events[READS]["value"] == sum(value for _, value in stacks)
-    for event in events.values():
-        assert event["events"] == event["samples"] + event["lost"]
-
-
-def test_probes(kernel):
-    """The program for them loads, and the kernel runs it where a function begins."""
-    stacks = parse_folded(kernel.succeeded("probes")["profile"])
-    (event,) = kernel.ledger("probes")["per_event"].values()
-    assert event["events"] == event["samples"] + event["lost"] and event["samples"]
-    assert {frames[-1].name for frames, _ in stacks} == {"read_all"}
 
 
 def test_ledger(kernel):
