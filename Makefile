@@ -178,6 +178,7 @@ $(OUTPUT)/unit/test_output_file: UNIT_WRAPPED := fchown fchmod
 $(OUTPUT)/unit/test_texts: UNIT_WRAPPED := target_file__exists
 $(addprefix $(OUTPUT)/unit/test_,watch scan): UNIT_WRAPPED := $(WATCH_WRAPPED) sampler__drain \
 	sampler__harvest target__open clock_gettime
+$(OUTPUT)/unit/test_registry: UNIT_WRAPPED := sampler__leave
 $(OUTPUT)/unit/test_blocked_threads: UNIT_WRAPPED := $(addprefix blocked_list__,open close read describe enter is_full \
 	count withdraw) outside_walker__walk outside_walker__forget_codes
 $(OUTPUT)/unit/test_reader: UNIT_WRAPPED := clock_gettime sem_clockwait usleep

@@ -56,6 +56,17 @@ static void print_event(const struct event *event)
 	free(text);
 }
 
+/* What keeps this machine from sampling calls of functions; "": nothing. */
+static const char *why_no_probes(void)
+{
+	const struct event probe = { .source = &event_probe };
+	int error = event__try(&probe);
+
+	return !error		  ? ""
+	       : error == -EACCES ? "; not here without CAP_SYS_ADMIN"
+				  : "; not here: the kernel has no uprobes";
+}
+
 static void print_events(void)
 {
 	char *subsystems = tracepoint__subsystems();
@@ -72,11 +83,12 @@ static void print_events(void)
 		}
 	}
 	printf("\nrNUMBER and cpu/FIELD=NUMBER,.../ are counters of the processor.\n"
-	       "uprobe:/PATH:FUNCTION are calls of a function, with -p or a program to start.\n"
-	       "usdt:/PATH:PROVIDER:NAME are a library's or program's own probes.\n"
+	       "uprobe:/PATH:FUNCTION are calls of a function, and usdt:/PATH:PROVIDER:NAME a "
+	       "library's\n"
+	       "or program's own probes, with -p or a program to start%s.\n"
 	       "SUBSYSTEM:NAME are tracepoints, of %s;\n"
 	       "pybpfprof events SUBSYSTEM:NAME shows one's fields.\n",
-	       subsystems);
+	       why_no_probes(), subsystems);
 	free(subsystems);
 }
 

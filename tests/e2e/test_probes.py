@@ -167,6 +167,9 @@ def test_names_that_lead_elsewhere(profile, caller, library, tmp_path):
 
 def test_without_the_capability(public_binary, profile, any_python, target, library):
     profile.binary = public_binary
+    listed = profile.start("events", prefix=as_nobody(CAPABILITIES), files=False).finish()
+    assert "with -p or a program to start; not here without CAP_SYS_ADMIN." in listed.stdout.decode("utf-8")
+    assert "with -p or a program to start." in profile.attempt("events").stdout.decode("utf-8")
     own = target.start([*any_python.command, os.path.join(PROGRAMS, "busy.py")], user=65534)
     run = profile.start("-p", own.pid, "-e", CALLED % library, "-f", "folded", "-o", os.devnull,
                         prefix=as_nobody(CAPABILITIES), files=False).finish()

@@ -2,8 +2,11 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include <bpf/libbpf.h>
+#include <linux/membarrier.h>
 
 #include "base/xalloc.h"
 #include "events/linked_run.h"
@@ -32,8 +35,13 @@ void linked_run__detach(void *run)
 {
 	struct linked_run *opened = run;
 
+	if (!opened->link)
+		return;
 	bpf_link__destroy(opened->link);
 	opened->link = NULL;
+	/* The program may still run on other CPUs.  This waits for the end of what is under way in
+	 * the kernel, so that a sample is not counted before its stack is. */
+	syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL, 0, 0);
 }
 
 void linked_run__close(void *run)

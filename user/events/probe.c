@@ -20,6 +20,7 @@
 #include <linux/perf_event.h>
 
 #include "base/log.h"
+#include "base/now.h"
 #include "base/xalloc.h"
 #include "events/events.h"
 #include "events/probe_places.h"
@@ -34,11 +35,19 @@
 /* In the event's config, the counter's place is in the upper half. */
 #define COUNTER_SHIFT 32
 
+/* What could not be set in a target is tried again after this time, then at longer intervals: a
+ * process may not answer for now, or may be about to end. */
+#define RETRY_NS     (100 * 1000 * 1000LL)
+#define RETRY_NS_MAX (100 * RETRY_NS)
+
 /* The breakpoints in one target. */
 struct traps {
 	uint64_t serial;
+	pid_t pid;
 	int *fds;
 	size_t count;
+	int64_t retry_ns; /* when they are set, if not yet; INT64_MAX: never */
+	int64_t wait_ns;
 	struct traps *next;
 };
 
@@ -258,32 +267,54 @@ static void warn(struct probe_run *run, pid_t pid, const char *reason)
 	run->warned = true;
 }
 
-static void enter(void *context, uint64_t serial, pid_t pid)
+/* Sets the breakpoints, or plans the next attempt. */
+static void set_traps(struct probe_run *run, struct traps *traps)
 {
-	struct probe_run *run = context;
 	const struct probe_places *places = &run->places;
-	char *wrong = find(run->event, pid, &run->places);
-	struct traps *traps;
+	char *wrong = find(run->event, traps->pid, &run->places);
 	int fd = 0;
 
-	leave(run, serial);
-	if (wrong)
-		warn(run, pid, wrong);
-	free(wrong);
-	if (wrong)
+	traps->retry_ns = INT64_MAX;
+	if (wrong) {
+		warn(run, traps->pid, wrong);
+		free(wrong);
+		traps->wait_ns = traps->wait_ns ? 2 * traps->wait_ns : RETRY_NS;
+		if (traps->wait_ns > RETRY_NS_MAX)
+			traps->wait_ns = RETRY_NS_MAX;
+		traps->retry_ns = now_ns() + traps->wait_ns;
 		return;
-	traps = xcalloc(1, sizeof(*traps));
-	traps->serial = serial;
+	}
 	traps->fds = xcalloc(places->count, sizeof(*traps->fds));
 	for (size_t i = 0; i < places->count && fd >= 0; i++) {
-		fd = trap(run, pid, places->fd, &places->places[i]);
+		fd = trap(run, traps->pid, places->fd, &places->places[i]);
 		if (fd >= 0)
 			traps->fds[traps->count++] = fd;
 		else
-			warn(run, pid, strerror(-fd));
+			warn(run, traps->pid, strerror(-fd));
 	}
-	traps->next = run->all;
+}
+
+static void enter(void *context, uint64_t serial, pid_t pid)
+{
+	struct probe_run *run = context;
+	struct traps *traps = xcalloc(1, sizeof(*traps));
+
+	leave(run, serial);
+	*traps = (struct traps){ .serial = serial, .pid = pid, .next = run->all };
 	run->all = traps;
+	set_traps(run, traps);
+}
+
+static int64_t tick(void *context, struct interruptions interruptions)
+{
+	struct probe_run *run = context;
+	int64_t now = now_ns();
+
+	(void)interruptions;
+	for (struct traps *traps = run->all; traps; traps = traps->next)
+		if (traps->retry_ns <= now)
+			set_traps(run, traps);
+	return RETRY_NS;
 }
 
 static void detach(void *context)
@@ -311,6 +342,7 @@ const struct event_source event_probe = {
 	.attach = attach,
 	.enter = enter,
 	.leave = leave,
+	.tick = tick,
 	.detach = detach,
 	.close = close_run,
 };
