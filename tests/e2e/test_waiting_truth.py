@@ -87,7 +87,7 @@ def interpreters_file(program, python):
     with open("/proc/%d/maps" % program.pid, encoding="utf-8") as maps:
         libraries = [line.split()[-1] for line in maps if "libpython" in line]
     path = libraries[0] if libraries else os.readlink("/proc/%d/exe" % program.pid)
-    return path[len(python.root or ""):]
+    return path[len(python.root):] if python.root and path.startswith(python.root) else path
 
 
 @pytest.mark.prove("waiting")

@@ -26,7 +26,7 @@
 #define FILE_BYTES_MAX (1024LL * 1024 * 1024)
 
 /* How much of a function is looked at. */
-#define BEGINNING_BYTES 64
+#define BEGINNING_BYTES 128
 
 /* At most this many copies of a USDT probe are looked at. */
 #define PLACES_MAX 256
