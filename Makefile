@@ -114,8 +114,10 @@ $(OUTPUT)/offset_tables.h: offsets/table.txt offsets/generate.py | $(OUTPUT)/
 
 $(OUTPUT)/system_call_names.h: | $(OUTPUT)/
 	$(call say,NAMES,$@)
-	$(Q)echo '#include <asm/unistd.h>' | $(CC) -E -dM -xc - | \
-		sed -n 's/^#define __NR_\([a-z][a-z0-9_]*\) .*/[SYS_\1] = "\1",/p' | sort >$@
+	$(Q)echo '#include <asm/unistd.h>' | $(CC) -E -dM -xc - >$@.macros
+	$(Q)sed -n '/__NR_\(syscalls\|arch_specific_syscall\) /d; s/^#define __NR_\([a-z][a-z0-9_]*\) .*/[SYS_\1] = "\1",/p' \
+		$@.macros | sort >$@
+	$(Q)rm $@.macros
 
 # Generated code is not ours to keep free of warnings.
 MESSAGE_OBJECTS := $(MESSAGES:%=$(OUTPUT)/%.pb-c.o) $(MESSAGES:%=$(OUTPUT)/sanitized/%.pb-c.o)

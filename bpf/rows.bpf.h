@@ -104,7 +104,7 @@ __noinline int row_without_file(__u32 cpu, __u64 address, __u32 absence)
 	if (!native->table.runs_jit || !native->has_fp || next >= walk->entry_count ||
 	    next >= STACK_FRAMES_MAX || native->fp < native->sp ||
 	    native->fp > walk->entries[next] ||
-	    walk->entries[next] - native->fp < ROW_N(JIT_ROW) * sizeof(__u64))
+	    walk->entries[next] < native->fp + ROW_N(JIT_ROW) * sizeof(__u64))
 		return ROW_NUMBERED(ROW_NONE, absence);
 	/* It may also be a library that was just loaded. */
 	if (absence == ROW_NOT_LOADED && !native->lacks_rows)
