@@ -409,14 +409,13 @@ int follow_mapping(__u64 *context)
 	struct task_struct *task = (struct task_struct *)bpf_get_current_task();
 	struct file *mapped = vma->vm_file;
 	struct mm_struct *memory = BPF_CORE_READ(task, mm);
-	__u32 tgid = bpf_get_current_pid_tgid() >> 32;
 	struct known_file *known;
 	struct target *found;
 	struct file_key file;
 
 	if (!mapped || !memory || !(vma->vm_flags & VM_EXEC))
 		return 0;
-	found = bpf_map_lookup_elem(&targets, &tgid);
+	found = current_target();
 	if ((!found && following != FOLLOW_ALL) || is_settled(found, (__u64)memory))
 		return 0;
 	file = key_of(mapped);

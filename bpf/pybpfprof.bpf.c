@@ -308,7 +308,7 @@ static __always_inline void sample_thread(void *context, struct bpf_perf_event_d
 /* Takes a sample of EVENT, of the thread that it interrupted. */
 static __always_inline int take_sample(struct bpf_perf_event_data *context, __u32 event)
 {
-	__u32 cpu = bpf_get_smp_processor_id(), tgid = bpf_get_current_pid_tgid() >> 32;
+	__u32 cpu = bpf_get_smp_processor_id();
 	struct target *target;
 
 	if (config.compared & 1 << event) {
@@ -317,7 +317,7 @@ static __always_inline int take_sample(struct bpf_perf_event_data *context, __u3
 		if (counter)
 			counter->arrived++;
 	}
-	target = bpf_map_lookup_elem(&targets, &tgid);
+	target = current_target();
 	if (target)
 		sample_thread(context, context, target, event,
 			      sample_values[event] ?: context->sample_period);

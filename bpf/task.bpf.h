@@ -35,6 +35,14 @@ static __always_inline struct task_view view_task(void)
 	return view;
 }
 
+/* The current process's target; NULL: it has none. */
+static __always_inline struct target *current_target(void)
+{
+	__u32 tgid = bpf_get_current_pid_tgid() >> 32;
+
+	return bpf_map_lookup_elem(&targets, &tgid);
+}
+
 /* Identifies the memory of the current process; 0: it has none any more. */
 static __always_inline __u64 current_memory(void)
 {

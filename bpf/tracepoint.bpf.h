@@ -35,14 +35,13 @@ static __always_inline __u64 read_field(const __u64 *context,
 static __always_inline int take_tracepoint(const __u64 *context, __u32 event)
 {
 	const volatile struct tracepoint *tracepoint = &config.tracepoints[event];
-	__u32 tgid = bpf_get_current_pid_tgid() >> 32;
 	struct target *target;
 	__u64 value = 1;
 
 	if (tracepoint->filter.bytes &&
 	    read_field(context, &tracepoint->filter) != tracepoint->filtered)
 		return 0;
-	target = bpf_map_lookup_elem(&targets, &tgid);
+	target = current_target();
 	if (!target)
 		return 0;
 	if (tracepoint->value.bytes)
@@ -55,8 +54,7 @@ static __always_inline int take_tracepoint(const __u64 *context, __u32 event)
 /* The same where user code meets a breakpoint: it has called a function, or is at a USDT probe. */
 static __always_inline int take_probe(__u32 event)
 {
-	__u32 tgid = bpf_get_current_pid_tgid() >> 32;
-	struct target *target = bpf_map_lookup_elem(&targets, &tgid);
+	struct target *target = current_target();
 
 	if (target)
 		sample_thread(0, 0, target, event, 1);
