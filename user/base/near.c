@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "base/near.h"
+#include "base/xalloc.h"
 
 static bool is_near(const char *one, const char *other, unsigned int errors)
 {
@@ -31,4 +32,9 @@ void near__try(struct near *near, const char *other)
 			near->errors = errors;
 		}
 	}
+}
+
+char *near__suggest(char *wrong, const char *best)
+{
+	return best && *best ? xappend(xappend(wrong, ": did you mean ", best), "", "?") : wrong;
 }

@@ -26,4 +26,8 @@ struct near {
 /* Tries OTHER, which must live as long as NEAR. */
 void near__try(struct near *near, const char *other);
 
+/* Adds to the error message WRONG that BEST may be meant.  NULL or "": adds nothing.  The caller
+ * frees the result in place of WRONG. */
+char *near__suggest(char *wrong, const char *best);
+
 #endif

@@ -8,7 +8,6 @@
  * also increments the counter by which the program knows that somebody listens.
  */
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -21,6 +20,7 @@
 
 #include "base/log.h"
 #include "base/now.h"
+#include "base/small_file.h"
 #include "base/xalloc.h"
 #include "events/events.h"
 #include "events/probe_places.h"
@@ -169,12 +169,11 @@ static char *resolve(struct event *event, const struct event_users *users)
 /* Reads the number of the kernel's event type for uprobes; 0 or -errno. */
 static int read_type(uint32_t *type)
 {
-	FILE *file = fopen(TYPE_PATH, "re");
-	bool read = file && fscanf(file, "%u", type) == 1;
+	char number[16];
+	ssize_t length = small_file__read(TYPE_PATH, number, sizeof(number));
 
-	if (file)
-		fclose(file);
-	return read ? 0 : -EOPNOTSUPP;
+	*type = strtoul(number, NULL, 10);
+	return length > 0 ? 0 : -EOPNOTSUPP;
 }
 
 static int open_run(const struct event *event, struct event_rate rate, void **result)

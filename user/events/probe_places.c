@@ -207,14 +207,6 @@ static size_t find_symbol(struct search *search, uint32_t type, GElf_Sym *functi
 	return found;
 }
 
-/* Adds what was found in place of the name to WRONG, which it frees. */
-static char *suggest(const struct search *search, char *wrong)
-{
-	return search->near.best
-		       ? xappend(xappend(wrong, ": did you mean ", search->near.best), "", "?")
-		       : wrong;
-}
-
 static char *find_function(struct search *search)
 {
 	const char *path = search->name->path, *name = search->name->name;
@@ -227,7 +219,8 @@ static char *find_function(struct search *search)
 		search->suggests = true;
 		find_symbol(search, SHT_DYNSYM, &function);
 		find_symbol(search, SHT_SYMTAB, &function);
-		return suggest(search, xasprintf("%s has no function '%s'", path, name));
+		return near__suggest(xasprintf("%s has no function '%s'", path, name),
+				     search->near.best);
 	}
 	if (count > 1)
 		return xasprintf("%s has %zu functions '%s'", path, count, name);
@@ -321,8 +314,9 @@ static char *find_usdt(struct search *search)
 		return xasprintf("the probe %s:%s of %s cannot be trapped: it is at no instruction "
 				 "that the kernel emulates",
 				 wanted->provider, wanted->name, wanted->path);
-	return suggest(search, xasprintf("%s has no probe '%s:%s'", wanted->path, wanted->provider,
-					 wanted->name));
+	return near__suggest(
+		xasprintf("%s has no probe '%s:%s'", wanted->path, wanted->provider, wanted->name),
+		search->near.best);
 }
 
 char *probe_places__find(pid_t pid, const struct probe_name *name, struct probe_places *found)

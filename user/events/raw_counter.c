@@ -7,6 +7,7 @@
 
 #include <linux/perf_event.h>
 
+#include "base/small_file.h"
 #include "base/xalloc.h"
 #include "events/raw_counter.h"
 
@@ -21,14 +22,10 @@
 static bool read_line(const char *folder, const char *name, char line[FORMAT_BYTES])
 {
 	char *path = xasprintf("%s/%s", folder, name);
-	FILE *file = fopen(path, "re");
-	bool there = file && fgets(line, FORMAT_BYTES, file);
+	bool there = small_file__read(path, line, FORMAT_BYTES) > 0;
 
 	free(path);
-	if (file)
-		fclose(file);
-	if (there)
-		line[strcspn(line, "\n")] = '\0';
+	line[strcspn(line, "\n")] = '\0';
 	return there;
 }
 

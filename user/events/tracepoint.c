@@ -18,6 +18,7 @@
 
 #include "architecture/architecture.h"
 #include "base/log.h"
+#include "base/near.h"
 #include "base/xalloc.h"
 #include "events/linked_run.h"
 #include "events/system_call.h"
@@ -192,7 +193,7 @@ static char *resolve_system_call(struct event *event, const char *name, const ch
 {
 	bool enters = strncmp(name, ENTER "_", strlen(ENTER "_")) == 0;
 	bool exits = strncmp(name, EXIT "_", strlen(EXIT "_")) == 0;
-	const char *call = name + (enters ? strlen(ENTER "_") : strlen(EXIT "_")), *near;
+	const char *call = name + (enters ? strlen(ENTER "_") : strlen(EXIT "_"));
 	int number;
 
 	if (!enters && !exits)
@@ -200,11 +201,9 @@ static char *resolve_system_call(struct event *event, const char *name, const ch
 				 "_CALL or " EXIT "_CALL, such as " ENTER "_write",
 				 name);
 	number = system_call__number(call);
-	if (number < 0) {
-		near = system_call__near(call);
-		return xasprintf("there is no system call '%s'%s%s%s", call,
-				 near ? ": did you mean " : "", near ?: "", near ? "?" : "");
-	}
+	if (number < 0)
+		return near__suggest(xasprintf("there is no system call '%s'", call),
+				     system_call__near(call));
 	event->tracepoint.filtered = number;
 	return enters ? resolve_enter(event, call, field) : resolve_exit(event, call, field);
 }
@@ -213,8 +212,7 @@ static char *refuse_name(const struct btf *btf, const char *name)
 {
 	char *near = tracepoint_types__near(btf, name), *wrong;
 
-	wrong = xasprintf("this kernel has no tracepoint '%s'%s%s%s", name,
-			  *near ? ": did you mean " : "", near, *near ? "?" : "");
+	wrong = near__suggest(xasprintf("this kernel has no tracepoint '%s'", name), near);
 	free(near);
 	return wrong;
 }
