@@ -235,9 +235,9 @@ $(OUTPUT)/unwind_check: tests/programs/unwind_check.c tests/native/unwinding.c t
 	$(Q)$(CHECKED_CC) -Itests/native $(NATIVE_BPF) $(filter %.c,$^) \
 		$(filter-out %/user/main.o,$(OBJECTS)) $(LIBS) -ldw -lelf -o $@
 
-# Loaded before the libraries into a profiler that says what the verifier has to do,
-# runs out of memory, writes to a slow disk, has its system calls interrupted, takes
-# itself to hold every capability, cannot start threads or processes, or has no room for native frames.
+# Loaded before the libraries into a profiler that says what the verifier has to do, runs out of memory,
+# writes to a slow disk, has its system calls interrupted, takes itself to hold every capability, cannot
+# start threads or processes, or has no room for native frames.
 $(OUTPUT)/verifier_cost.so: tests/kernels/verifier_cost.c
 $(OUTPUT)/fail_allocation.so: tests/programs/fail_allocation.c
 $(OUTPUT)/fail_each_allocation.so: tests/programs/fail_each_allocation.c

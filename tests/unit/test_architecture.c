@@ -279,7 +279,7 @@ static void any_bytes_are_safe(void **state)
 	}
 }
 
-/* Where the trap is, behind SKIPPED bytes; -1: nowhere. */
+/* Checks how many bytes of CODE are before the instruction to trap; EXPECTED -1: it has none. */
 static void check_trap(long expected, size_t length, const char *code)
 {
 	uint8_t *copy = malloc(length);

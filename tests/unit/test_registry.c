@@ -9,10 +9,9 @@
 
 #include "base/now.h"
 #include "watch/discovery.h"
+#include "wrap.h"
 
-void __wrap_sampler__leave(struct sampler *sampler, uint64_t serial);
-
-void __wrap_sampler__leave(struct sampler *sampler, uint64_t serial)
+WRAP(void, sampler__leave, struct sampler *sampler, uint64_t serial)
 {
 	(void)sampler;
 	(void)serial;

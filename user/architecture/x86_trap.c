@@ -105,7 +105,7 @@ static enum operands look_up_one(uint8_t opcode)
 	return form < 4 ? MODRM : form == 4 ? BYTE : form == 5 ? WORD : UNKNOWN;
 }
 
-/* Reads the instruction at AT up to its opcode; whether it is known. */
+/* Reads the instruction at AT up to its opcode.  Returns whether it is in the tables. */
 static bool begin(const uint8_t *at, const uint8_t *end, struct instruction *instruction)
 {
 	uint8_t rex = 0;
@@ -136,7 +136,8 @@ static bool begin(const uint8_t *at, const uint8_t *end, struct instruction *ins
 	return instruction->operands;
 }
 
-/* The bytes of the ModR/M byte at AT with what it adds, of which there may be less. */
+/* The length of the ModR/M byte at AT with its SIB byte and displacement.  The code may end before
+ * them. */
 static size_t modrm_bytes(const uint8_t *at, const uint8_t *end)
 {
 	uint8_t mode = *at >> 6, memory = *at & 7;
