@@ -199,11 +199,10 @@ static __always_inline struct event_counters *counters_of(__u32 cpu, __u32 event
 	return counted ? &counted->of[event] : 0;
 }
 
-/* Walks the current thread's stack and counts it as a sample of EVENT.  WALK has its target and its
- * registers, and the kernel's frames.  Returns whether the stack has a slot. */
-static __always_inline bool count_sample(struct walk *walk, struct target *target,
-					 struct event_counters *counter, __u32 cpu, __u32 event,
-					 __u64 value)
+/* What count_sample does while the counter says so. */
+static __always_inline bool count_walk(struct walk *walk, struct target *target,
+				       struct event_counters *counter, __u32 cpu, __u32 event,
+				       __u64 value)
 {
 	__u64 thread = bpf_get_current_pid_tgid();
 	struct task_view task = view_task();
@@ -243,6 +242,22 @@ static __always_inline bool count_sample(struct walk *walk, struct target *targe
 	return count_stack(walk, counter, cpu, event, value);
 }
 
+/* Walks the current thread's stack and counts it as a sample of EVENT.  WALK has its target and its
+ * registers, and the kernel's frames.  Returns whether the stack has a slot. */
+static __always_inline bool count_sample(struct walk *walk, struct target *target,
+					 struct event_counters *counter, __u32 cpu, __u32 event,
+					 __u64 value)
+{
+	bool has_slot;
+
+	counter->working = 1;
+	BARRIER();
+	has_slot = count_walk(walk, target, counter, cpu, event, value);
+	BARRIER();
+	counter->working = 0;
+	return has_slot;
+}
+
 /* Takes the CPU's scratch.  Programs may interrupt one another, so another one may have it: then
  * COUNTER, which may be NULL, counts a sample that is lost.  Only one program finds its own claim
  * alone.  If two claim at once, both may fail, which is harmless. */
@@ -264,13 +279,13 @@ static __always_inline void release(struct walk *walk)
 	__sync_fetch_and_add(&walk->claims, -1);
 }
 
-/* At a tracepoint, the program and bpf_trace_run1 or so are in the kernel's stack. */
-#define TRACEPOINT_FRAMES 2
+/* At a tracepoint the kernel's stack has sample_thread, the program, and bpf_trace_run1 or so. */
+#define TRACEPOINT_FRAMES 3
 
 /* Takes a sample of EVENT with VALUE, of the current thread, which is of TARGET.  CONTEXT is the
  * program's; NULL: user code is at a breakpoint.  Of a perf event it is INTERRUPTED, too. */
-static __always_inline void sample_thread(void *context, struct bpf_perf_event_data *interrupted,
-					  struct target *target, __u32 event, __u64 value)
+static __noinline void sample_thread(void *context, struct bpf_perf_event_data *interrupted,
+				     struct target *target, __u32 event, __u64 value)
 {
 	__u32 cpu = bpf_get_smp_processor_id();
 	struct event_counters *counter = counters_of(cpu, event);

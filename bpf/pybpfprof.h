@@ -427,10 +427,11 @@ struct blocked_thread {
 #define WALK_PERIOD_NS	   100000000ULL
 #define WALKS_A_PERIOD_MAX 200U
 
-/* What happened to a CPU's samples of an event.  Every counter only grows. */
+/* What happened to a CPU's samples of an event.  Every counter but `working` only grows. */
 struct event_counters {
 	__u64 arrived; /* runs of the program, in targets or not; only where they are compared */
 	__u64 events;  /* samples; counted on entry, before anything else is known */
+	__u64 working; /* 1: a sample of `events` is not in the counters below yet */
 	__u64 passed;  /* runs that a lowered rate passes over; they are not in `events` */
 	__u64 without_gil; /* samples of threads that did not hold the GIL, or while none waited for
 			    * it; they are in `events`, and have no outcome */

@@ -50,6 +50,8 @@ CALL = re.compile(r"\(85\) call ([^#\s]+)(?:#(\S+))?")
 # function's of the program, 2 a kernel function's; and its number.
 RAW = re.compile(r"^[0-9a-f]+ <(?!LBB)(\w+)>:$|R_BPF_64_32\s+(\S+)$|\t85 ([0-9a-f])0 00 00 ((?:[0-9a-f]{2}\s){4})",
                  re.MULTILINE)
+# A static function is called by its place in .text: the number is of the instruction before it.
+PLACE = re.compile(r"^([0-9a-f]+) <(?!LBB)(\w+)>:$", re.MULTILINE)
 # What runs upon perf events.
 SAMPLES = ("sample", "sample_1", "sample_2", "sample_3")
 
@@ -98,19 +100,23 @@ def test_programs_for_any_kernel(binary, require):
                             file.read(), re.DOTALL)}
     code = run(require("llvm-objdump"), "-d", "-r", "--section=perf_event", "--section=.text",
                os.path.join(os.path.dirname(binary), "pybpfprof.bpf.o"))
-    helpers, callees, function = collections.defaultdict(set), collections.defaultdict(set), None
+    places = {int(address, 16) // 8: name for address, name in PLACE.findall(code) if name not in SAMPLES}
+    helpers, callees = collections.defaultdict(set), collections.defaultdict(set)
+    function = called = None
     for begun, callee, kind, number in RAW.findall(code):
         assert kind in ("", "0", "1"), "a kernel function is called"
         function = begun or function
+        if kind:
+            called = int.from_bytes(bytes.fromhex(number), "little")
         if callee:
-            callees[function].add(callee)
+            callees[function].add(places[called + 1] if callee == ".text" else callee)
         elif kind == "0":
-            helpers[function].add(names[int.from_bytes(bytes.fromhex(number), "little")])
+            helpers[function].add(names[called])
     reached, left = set(), set(SAMPLES)
     while left:
         one = left.pop()
         assert one in helpers or one in callees, one
         reached.add(one)
         left |= callees[one] - reached
-    assert len(reached) > 10
+    assert len(reached) > 10 and "sample_thread" in reached
     assert {name for one in reached for name in helpers[one]} == SAFE.keys()

@@ -2,11 +2,8 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 #include <bpf/libbpf.h>
-#include <linux/membarrier.h>
 
 #include "base/xalloc.h"
 #include "events/linked_run.h"
@@ -39,9 +36,6 @@ void linked_run__detach(void *run)
 		return;
 	bpf_link__destroy(opened->link);
 	opened->link = NULL;
-	/* The program may still run on other CPUs.  This waits for the end of what is under way in
-	 * the kernel, so that a sample is not counted before its stack is. */
-	syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL, 0, 0);
 }
 
 void linked_run__close(void *run)

@@ -1,6 +1,11 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include <bpf/libbpf.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
+#include <bpf/libbpf.h>
+#include <linux/membarrier.h>
+
+#include "base/now.h"
 #include "processes/pid_namespace.h"
 #include "sampling/programs.h"
 #include "pybpfprof.skel.h" /* needs the types of the headers above */
@@ -19,6 +24,17 @@ struct bpf_program *programs__of(const struct pybpfprof_bpf *bpf, const struct e
 	enum event_program program = event->source->program;
 
 	return program == PROGRAM_SWITCHES ? bpf->progs.off_cpu : programs[program][number];
+}
+
+void programs__await(const volatile struct cpu_counters *counters, uint32_t cpus)
+{
+	int64_t until = now_ns() + 1000 * 1000 * 1000LL;
+
+	/* Where one CPU is online this waits for nothing, and a program may have been preempted. */
+	syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL, 0, 0);
+	for (uint32_t i = 0; i < cpus * EVENTS_MAX; i++)
+		while (counters[i / EVENTS_MAX].of[i % EVENTS_MAX].working && now_ns() < until)
+			usleep(1000);
 }
 
 bool programs__measure_waits(const struct pybpfprof_bpf *bpf)

@@ -19,6 +19,10 @@ struct bpf_program *programs__of(const struct pybpfprof_bpf *bpf, const struct e
 int programs__choose(struct pybpfprof_bpf *bpf, const struct sampler_scope *scope,
 		     bool with_mappings);
 
+/* Waits, a second at most, for programs that run after they were detached, so that no sample is
+ * counted without its stack.  COUNTERS: the kernel's, an entry for each of CPUS. */
+void programs__await(const volatile struct cpu_counters *counters, uint32_t cpus);
+
 /* Whether those are among them that measure waits. */
 bool programs__measure_waits(const struct pybpfprof_bpf *bpf);
 

@@ -576,6 +576,7 @@ void sampler__stop(struct sampler *sampler)
 		sampler__walk_blocked(sampler, now_ns());
 	for (uint32_t i = 0; i < sampler->event_count; i++)
 		sampler->events[i].source->detach(sampler->runs[i]);
+	programs__await(sampler->counters, sampler->cpus);
 	sampler->end_ns = now_ns();
 	sampler->running = false;
 }
