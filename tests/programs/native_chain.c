@@ -12,6 +12,13 @@
 #define TURNS	 2000000UL
 #define FUNCTION __attribute__((noinline, noclone, visibility("default")))
 
+/* The version that glibc has always had: a Python of an older Debian loads this, too. */
+#ifdef __x86_64__
+asm(".symver pthread_create, pthread_create@GLIBC_2.2.5");
+#else
+asm(".symver pthread_create, pthread_create@GLIBC_2.17");
+#endif
+
 struct object;
 
 struct object *PyObject_CallObject(struct object *callable, struct object *arguments);
