@@ -24,7 +24,8 @@ PROGRAM = pathlib.Path(os.environ.get("PYBPFPROF", TOP / os.environ.get("OUTPUT"
 README, CONTRIBUTING, MANUAL_PAGE = TOP / "README.md", TOP / "CONTRIBUTING.md", TOP / "deploy/pybpfprof.1"
 GUIDES = [README, *sorted((TOP / "docs").glob("*.md")), TOP / "SECURITY.md"]
 DOCUMENTS = [*GUIDES, TOP / "CHANGELOG.md", CONTRIBUTING]
-VERBS, PROVED = ("record", "agent", "report", "check", "events"), ("prove accuracy", "prove performance")
+VERBS = ("record", "agent", "report", "check", "events")
+PROVED = ("prove accuracy", "prove events", "prove performance", "prove waiting")
 
 README_LINES, README_BYTES, SENTENCE_WORDS = 150, 12 * 1024, 35
 PHRASES_HEADING = "## Refused phrases"

@@ -111,9 +111,26 @@ def rows_of(results):
     return [json.loads(text) for each in results for text in each.properties.get("measured", [])]
 
 
-def table(rows):
-    lines = [["measured", "found", "wanted"], ["---"] * 3, *rows]
+def markdown(lines):
+    lines = [lines[0], ["---"] * len(lines[0]), *lines[1:]]
     return "".join("| %s |\n" % " | ".join(cell.replace("|", "\\|") for cell in line) for line in lines)
+
+
+def table(rows):
+    """What was measured "..., INTERPRETER" of several has a column, the rest a row."""
+    columns, others = {}, []
+    for what, found, wanted in rows:
+        title, _, name = what.rpartition(", ")
+        if re.match(r"\d\.\d+\S*$", name):
+            columns.setdefault((title, wanted), {})[name] = found
+        else:
+            others.append([what, found, wanted])
+    text = markdown([["measured", "found", "wanted"], *others]) + "\n" if others else ""
+    names = sorted({name for found in columns.values() for name in found}, key=matrix.version)
+    titles = ["%s (wanted: %s)" % (title, wanted) if wanted else title for title, wanted in columns]
+    return text + (markdown([["CPython", *titles],
+                             *([name, *(found.get(name, "-") for found in columns.values())] for name in names)])
+                   if names else "")
 
 
 def run_once_more(name, results):
