@@ -9,6 +9,7 @@ import errno
 import os
 import re
 import shutil
+import subprocess
 import tempfile
 
 import pytest
@@ -204,10 +205,12 @@ class TestAgent:
     def test_a_name_is_looked_up(self, judge, backend, folder):  # noqa: F811
         """By a thread more."""
         server = backend("pyroscope")
-        hosts = os.path.join(folder, "hosts")
-        with open(hosts, "w", encoding="ascii") as file:
+        # A bare system has no /etc/hosts.
+        etc = os.path.join(folder, "etc")
+        subprocess.run(["cp", "-a", "/etc", etc], check=True)
+        with open(os.path.join(etc, "hosts"), "w", encoding="ascii") as file:
             file.write("127.0.0.1 backend.test\n")
-        prefix = with_shell("mount --bind %s /etc/hosts" % hosts)
+        prefix = with_shell("mount --bind %s /etc" % etc)
         url = server.url().replace("127.0.0.1", "backend.test")
         works = [judge(number, lambda: server.taken, "--push", url, prefix=prefix) for number in (4, 5)]
         assert works == [False, True]

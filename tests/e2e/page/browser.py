@@ -108,9 +108,17 @@ class Browser:
         """Opens a page as if for the first time."""
         self.ask("POST", "/url", {"url": "about:blank"})
         self.ask("POST", "/url", {"url": url})
+        self.await_paint()
+
+    def await_paint(self):
+        """Until a page is painted for the first time, Chromium drops what is typed."""
+        patience = time.monotonic() + 60
+        while not self.run("return performance.getEntriesByType('paint').length") and time.monotonic() < patience:
+            time.sleep(0.05)
 
     def reload(self):
         self.ask("POST", "/refresh")
+        self.await_paint()
 
     def back(self):
         self.ask("POST", "/back")
