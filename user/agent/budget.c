@@ -92,12 +92,7 @@ static void count_services(struct services *services, const struct labelled_wind
 
 static void free_services(struct services *services)
 {
-	struct service *service, *next;
-
-	HASH_ITER (hh, services->all, service, next) {
-		HASH_DEL(services->all, service);
-		free(service);
-	}
+	HASH_EMPTY(services->all, free);
 	free(services->of_process);
 }
 

@@ -15,4 +15,18 @@
 #undef HASH_BKT_CAPACITY_THRESH
 #define HASH_BKT_CAPACITY_THRESH 6U
 
+/* Empties the table HEAD, and has RELEASE free each entry.  HASH_DEL would look up each one. */
+#define HASH_EMPTY(head, release)                      \
+	do {                                           \
+		__typeof__(*(head)) *_entry = head;    \
+                                                       \
+		HASH_CLEAR(hh, head);                  \
+		while (_entry) {                       \
+			void *_next = _entry->hh.next; \
+                                                       \
+			release(_entry);               \
+			_entry = _next;                \
+		}                                      \
+	} while (0)
+
 #endif

@@ -81,16 +81,6 @@ struct code_table *code_table__new(const struct target_process *target)
 	return table;
 }
 
-static void forget_locations(struct known_code *code)
-{
-	struct known_location *location, *next;
-
-	HASH_ITER (hh, code->locations, location, next) {
-		HASH_DEL(code->locations, location);
-		free(location);
-	}
-}
-
 static size_t bytes_of(const struct code *code)
 {
 	return (code->name ? strlen(code->name) + strlen(code->filename) : 0) +
@@ -118,7 +108,7 @@ static void free_code(struct code_table *table, struct known_code *code)
 
 static void forget(struct code_table *table, struct known_code **codes, struct known_code *code)
 {
-	forget_locations(code);
+	HASH_EMPTY(code->locations, free);
 	HASH_DEL(*codes, code);
 	free_code(table, code);
 	free(code);
@@ -357,7 +347,7 @@ static struct known_code *find(struct code_table *table, uint64_t address, uint6
 static void begin_anew(struct known_code *codes)
 {
 	for (struct known_code *code = codes; code; code = code->hh.next) {
-		forget_locations(code);
+		HASH_EMPTY(code->locations, free);
 		code->named = false;
 	}
 }
@@ -405,7 +395,7 @@ void code_table__learn(struct code_table *table, uint64_t address, uint64_t iden
 		count_unnamed(table, -1);
 		table->named++;
 		known->identity = identity;
-		forget_locations(known);
+		HASH_EMPTY(known->locations, free);
 	} else {
 		known = new_code(address, identity);
 	}
@@ -434,7 +424,7 @@ static bool check(struct code_table *table, struct known_code *code, uint64_t id
 	}
 	if (!code_identity_is_whole(identity) || code->code.name || code->code.hidden)
 		return false;
-	forget_locations(code);
+	HASH_EMPTY(code->locations, free);
 	name_code(table, code);
 	count_unnamed(table, is_unnamed(code) - 1);
 	return code->code.name;

@@ -85,19 +85,9 @@ static void end_excluded(struct counts *counts)
 		forget_excluded(counts, counts->excluded);
 }
 
-static void free_entries(struct entry **entries)
-{
-	struct entry *entry, *next;
-
-	HASH_ITER (hh, *entries, entry, next) {
-		HASH_DEL(*entries, entry);
-		free(entry);
-	}
-}
-
 static void forget_retired(struct counts *counts)
 {
-	free_entries(&counts->retired_entries);
+	HASH_EMPTY(counts->retired_entries, free);
 	profile__free(counts->retired);
 	counts->retired = NULL;
 	xtrim();
@@ -107,7 +97,7 @@ void counts__free(struct counts *counts)
 {
 	if (!counts)
 		return;
-	free_entries(&counts->entries);
+	HASH_EMPTY(counts->entries, free);
 	if (counts->retired)
 		forget_retired(counts);
 	end_excluded(counts);
@@ -339,7 +329,7 @@ static void settle_retired(struct counts *counts)
 			     profile_copy__stack(&copy, entry->key.name), entry->key.outcome,
 			     entry);
 		profile_copy__free(&copy);
-		free_entries(&counts->retired_entries);
+		HASH_EMPTY(counts->retired_entries, free);
 	}
 	if (++counts->retired_settled == SETTLED_UNTIL_FORGOTTEN)
 		forget_retired(counts);

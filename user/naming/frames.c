@@ -308,10 +308,5 @@ uint32_t frames__locate(struct process_symbols *process, const struct definition
 
 void frames__begin_anew(struct naming_context *shared)
 {
-	struct known_place *known, *next;
-
-	HASH_ITER (hh, shared->places, known, next) {
-		HASH_DEL(shared->places, known);
-		free(known);
-	}
+	HASH_EMPTY(shared->places, free);
 }

@@ -169,12 +169,7 @@ bool process_symbols__is_stale(const struct process_symbols *process, uint32_t f
 
 void process_symbols__end_stale(struct process_symbols *process)
 {
-	struct stale_function *stale, *next;
-
-	HASH_ITER (hh, process->stale, stale, next) {
-		HASH_DEL(process->stale, stale);
-		free(stale);
-	}
+	HASH_EMPTY(process->stale, free);
 }
 
 static bool has_versions(const struct process_symbols *process)

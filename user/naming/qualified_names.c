@@ -150,14 +150,9 @@ static void forget_found(struct qualified_names *names, struct found *found)
 
 void qualified_names__begin_anew(struct qualified_names *names)
 {
-	struct shared_name *function, *next;
-
 	while (names->processes)
 		forget_process(names, names->processes);
-	HASH_ITER (hh, names->functions, function, next) {
-		HASH_DEL(names->functions, function);
-		free(function);
-	}
+	HASH_EMPTY(names->functions, free);
 }
 
 void qualified_names__free(struct qualified_names *names)

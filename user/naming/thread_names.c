@@ -105,12 +105,7 @@ struct thread_names *thread_names__new(struct profile *profile, const struct tar
 
 void thread_names__forget_threads(struct thread_names *names)
 {
-	struct sampled_thread *thread, *next;
-
-	HASH_ITER (hh, names->threads, thread, next) {
-		HASH_DEL(names->threads, thread);
-		free(thread);
-	}
+	HASH_EMPTY(names->threads, free);
 	names->due_ns = THREAD_NAMES_NEVER;
 	names->names_bytes = 0;
 }

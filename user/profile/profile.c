@@ -81,19 +81,6 @@ static struct entry *table__intern(struct table *table, const void *key, size_t 
 		entry->id;                                                                       \
 	})
 
-static void table__free(struct table *table)
-{
-	struct entry *entry, *next;
-
-	/* HASH_DEL would look up each entry. */
-	entry = table->entries;
-	HASH_CLEAR(hh, table->entries);
-	for (; entry; entry = next) {
-		next = entry->hh.next;
-		free(entry);
-	}
-}
-
 struct profile *profile__new(void)
 {
 	struct profile *profile = xcalloc(1, sizeof(*profile));
@@ -111,14 +98,14 @@ void profile__free(struct profile *profile)
 {
 	if (!profile)
 		return;
-	table__free(&profile->index->strings);
-	table__free(&profile->index->functions);
-	table__free(&profile->index->mappings);
-	table__free(&profile->index->locations);
-	table__free(&profile->index->processes);
-	table__free(&profile->index->threads);
-	table__free(&profile->index->stacks);
-	table__free(&profile->index->samples);
+	HASH_EMPTY(profile->index->strings.entries, free);
+	HASH_EMPTY(profile->index->functions.entries, free);
+	HASH_EMPTY(profile->index->mappings.entries, free);
+	HASH_EMPTY(profile->index->locations.entries, free);
+	HASH_EMPTY(profile->index->processes.entries, free);
+	HASH_EMPTY(profile->index->threads.entries, free);
+	HASH_EMPTY(profile->index->stacks.entries, free);
+	HASH_EMPTY(profile->index->samples.entries, free);
 	free(profile->index);
 	free(profile->strings);
 	free(profile->functions);
@@ -260,7 +247,7 @@ void profile__add(struct profile *profile, uint32_t thread, uint32_t stack, uint
 
 void profile__clear_samples(struct profile *profile)
 {
-	table__free(&profile->index->samples);
+	HASH_EMPTY(profile->index->samples.entries, free);
 	profile->sample_count = 0;
 }
 
@@ -297,7 +284,7 @@ static uint32_t *first_equals(const void *items, size_t count, size_t size, size
 			places[distinct++] = i;
 		first[i] = places[entry->id];
 	}
-	table__free(&table);
+	HASH_EMPTY(table.entries, free);
 	free(places);
 	return first;
 }

@@ -102,17 +102,6 @@ struct function_search {
 	int64_t end_ns; /* of the current step */
 };
 
-static void forget(struct known **table)
-{
-	struct known *known = *table, *next;
-
-	HASH_CLEAR(hh, *table);
-	for (; known; known = next) {
-		next = known->hh.next;
-		free(known);
-	}
-}
-
 /* The entry of PLACE in TABLE; *ADDED: it is new.  NULL if the table is full. */
 static struct known *know(struct known **table, const struct place *place, bool *added)
 {
@@ -460,9 +449,9 @@ void function_search__free(struct function_search *search)
 
 	if (!search)
 		return;
-	forget(&search->types);
-	forget(&search->followed);
-	forget(&search->classes);
+	HASH_EMPTY(search->types, free);
+	HASH_EMPTY(search->followed, free);
+	HASH_EMPTY(search->classes, free);
 	for (owner = search->owners; owner; owner = next) {
 		next = owner->next;
 		free(owner);

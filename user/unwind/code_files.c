@@ -228,12 +228,7 @@ bool code_file__is_plumbing(struct code_file *file, uint64_t address)
 
 void code_files__free(struct code_files *files)
 {
-	struct code_file *file, *next;
-
-	HASH_ITER (hh, files->all, file, next) {
-		HASH_DEL(files->all, file);
-		free_file(file);
-	}
+	HASH_EMPTY(files->all, free_file);
 }
 
 /* A file with the vDSO's image, which is the same in this process; -1: there is none. */

@@ -49,14 +49,9 @@ struct images *images__new(struct target_map *map)
 
 void images__free(struct images *images)
 {
-	struct known_part *part, *next;
-
 	if (!images)
 		return;
-	HASH_ITER (hh, images->parts, part, next) {
-		HASH_DEL(images->parts, part);
-		free(part);
-	}
+	HASH_EMPTY(images->parts, free);
 	for (size_t i = 0; i < IMAGES_MAX; i++)
 		free(images->kept[i]);
 	free(images->kept);
