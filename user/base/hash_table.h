@@ -15,6 +15,15 @@
 #undef HASH_BKT_CAPACITY_THRESH
 #define HASH_BKT_CAPACITY_THRESH 6U
 
+/* The entry of the table HEAD whose key is *KEY, or NULL. */
+#define HASH_GET(hh, head, key)                                   \
+	({                                                        \
+		__typeof__(*(head)) *_found;                      \
+                                                                  \
+		HASH_FIND(hh, head, key, sizeof(*(key)), _found); \
+		_found;                                           \
+	})
+
 /* Empties the table HEAD, and has RELEASE free each entry.  HASH_DEL would look up each one. */
 #define HASH_EMPTY(head, release)                      \
 	do {                                           \

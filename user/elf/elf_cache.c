@@ -70,9 +70,8 @@ static void take(struct cached_file *file)
 bool elf_cache__find(const struct file_identity *identity, struct elf_budget *budget,
 		     struct elf_image **image)
 {
-	struct cached_file *file;
+	struct cached_file *file = HASH_GET(hh, files, identity);
 
-	HASH_FIND(hh, files, identity, sizeof(*identity), file);
 	if (!file)
 		return false;
 	HASH_DEL(files, file);

@@ -136,10 +136,7 @@ void code_table__free(struct code_table *table)
 
 static struct reused_address *find_reused(const struct code_table *table, uint64_t address)
 {
-	struct reused_address *reused;
-
-	HASH_FIND(hh, table->reused, &address, sizeof(address), reused);
-	return reused;
+	return HASH_GET(hh, table->reused, &address);
 }
 
 /* A code object at ADDRESS was replaced. */
@@ -334,9 +331,8 @@ static struct known_code *new_code(uint64_t address, uint64_t identity)
 /* The known code object at ADDRESS, unless IDENTITY is another one's. */
 static struct known_code *find(struct code_table *table, uint64_t address, uint64_t identity)
 {
-	struct known_code *code;
+	struct known_code *code = HASH_GET(hh, table->codes, &address);
 
-	HASH_FIND(hh, table->codes, &address, sizeof(address), code);
 	if (code && !is_another(code, identity))
 		return code;
 	if (code)

@@ -127,10 +127,7 @@ static void learn_code(void *context, const struct code_record *record, size_t s
 
 static struct excluded_process *find_excluded(const struct counts *counts, uint64_t serial)
 {
-	struct excluded_process *process;
-
-	HASH_FIND(hh, counts->excluded, &serial, sizeof(serial), process);
-	return process;
+	return HASH_GET(hh, counts->excluded, &serial);
 }
 
 static struct excluded_process *add_excluded(struct counts *counts, uint64_t serial)
@@ -172,9 +169,8 @@ void counts__include(struct counts *counts, uint64_t serial)
 /* Counts SAMPLES of excluded process NUMBER as unknown, unless the filter excludes it. */
 static void count_unknown(struct counts *counts, uint32_t number, uint64_t samples)
 {
-	struct excluded_process *process;
+	struct excluded_process *process = HASH_GET(by_number, counts->excluded_by_number, &number);
 
-	HASH_FIND(by_number, counts->excluded_by_number, &number, sizeof(number), process);
 	if (!process)
 		unknown_processes__add(&counts->unknown, NULL, samples);
 	else if (process->why != EXCLUDED_BY_FILTER)

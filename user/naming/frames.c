@@ -99,9 +99,8 @@ static uint32_t locate_kernel(struct process_symbols *process, const struct fram
 static struct known_place *get(struct naming_context *shared, const struct place_key *key,
 			       bool *is_new)
 {
-	struct known_place *known;
+	struct known_place *known = HASH_GET(hh, shared->places, key);
 
-	HASH_FIND(hh, shared->places, key, sizeof(*key), known);
 	*is_new = !known;
 	if (known)
 		return known;

@@ -142,10 +142,7 @@ struct stale_function {
 
 static struct stale_function *find_stale(const struct process_symbols *process, uint32_t function)
 {
-	struct stale_function *stale;
-
-	HASH_FIND(hh, process->stale, &function, sizeof(function), stale);
-	return stale;
+	return HASH_GET(hh, process->stale, &function);
 }
 
 /* Identification by words tells old code from the current one, but may not tell it from code that
@@ -379,9 +376,8 @@ static uint32_t location_of(struct process_symbols *process, struct known_code *
 			    const struct frame *frame)
 {
 	struct place place = { .position = frame->position, .copy = frame->detail };
-	struct known_location *known;
+	struct known_location *known = HASH_GET(hh, code->locations, &place);
 
-	HASH_FIND(hh, code->locations, &place, sizeof(place), known);
 	if (known && (!place.copy || known->generation == process->generation))
 		return known->location;
 	if (!known && (code->surplus || process->places >= PLACES_MAX))

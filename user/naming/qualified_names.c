@@ -168,10 +168,7 @@ void qualified_names__free(struct qualified_names *names)
 static struct searched_process *find_process(const struct qualified_names *names,
 					     const struct target_process *target)
 {
-	struct searched_process *process;
-
-	HASH_FIND(hh, names->processes, &target->key.serial, sizeof(uint64_t), process);
-	return process;
+	return HASH_GET(hh, names->processes, &target->key.serial);
 }
 
 /* Takes the qualified name if all code objects agree, otherwise the bare one. */
@@ -185,10 +182,7 @@ static void set_name(struct qualified_names *names, const struct shared_name *sh
 
 static struct shared_name *find_name(const struct qualified_names *names, uint32_t function)
 {
-	struct shared_name *shared;
-
-	HASH_FIND(hh, names->functions, &function, sizeof(function), shared);
-	return shared;
+	return HASH_GET(hh, names->functions, &function);
 }
 
 /* FUNCTION has one more code object. */
@@ -375,9 +369,8 @@ static void look_at_function(void *context, struct object_reader *reader,
 			     const struct function_object *function)
 {
 	struct searched_process *process = context;
-	struct wanted *wanted;
+	struct wanted *wanted = HASH_GET(hh, process->wanted, &function->code);
 
-	HASH_FIND(hh, process->wanted, &function->code, sizeof(function->code), wanted);
 	if (wanted && wanted->identity && wanted->searches)
 		take_name(process, reader, function, wanted);
 }

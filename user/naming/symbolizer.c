@@ -126,10 +126,7 @@ void symbolizer__free(struct symbolizer *symbolizer)
 
 static struct process_symbols *find_process(const struct symbolizer *symbolizer, uint64_t serial)
 {
-	struct process_symbols *process;
-
-	HASH_FIND(hh, symbolizer->processes, &serial, sizeof(serial), process);
-	return process;
+	return HASH_GET(hh, symbolizer->processes, &serial);
 }
 
 bool symbolizer__knows(const struct symbolizer *symbolizer, const struct target_process *target)

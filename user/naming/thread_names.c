@@ -120,10 +120,7 @@ void thread_names__free(struct thread_names *names)
 
 static struct sampled_thread *find_thread(const struct thread_names *names, uint64_t ident)
 {
-	struct sampled_thread *thread;
-
-	HASH_FIND(hh, names->threads, &ident, sizeof(ident), thread);
-	return thread;
+	return HASH_GET(hh, names->threads, &ident);
 }
 
 bool thread_names__see(struct thread_names *names, const struct definition *definition,

@@ -78,9 +78,8 @@ static struct row *row_of(struct row **rows, const struct profile *profile,
 			  const struct profile_function *function)
 {
 	const struct row wanted = { .key = { function->name, function->filename } };
-	struct row *row;
+	struct row *row = HASH_GET(hh, *rows, &wanted.key);
 
-	HASH_FIND(hh, *rows, &wanted.key, sizeof(wanted.key), row);
 	if (row)
 		return row;
 	row = xcalloc(1, sizeof(*row));

@@ -105,9 +105,8 @@ struct function_search {
 /* The entry of PLACE in TABLE; *ADDED: it is new.  NULL if the table is full. */
 static struct known *know(struct known **table, const struct place *place, bool *added)
 {
-	struct known *known;
+	struct known *known = HASH_GET(hh, *table, place);
 
-	HASH_FIND(hh, *table, place, sizeof(*place), known);
 	*added = !known;
 	if (known || HASH_COUNT(*table) >= KNOWN_MAX)
 		return known;

@@ -121,10 +121,7 @@ static _Thread_local struct reader *own;
 
 static struct patience *find_patience(pid_t pid)
 {
-	struct patience *patience;
-
-	HASH_FIND(hh, patiences, &pid, sizeof(pid), patience);
-	return patience;
+	return HASH_GET(hh, patiences, &pid);
 }
 
 static struct patience *patience_with(pid_t pid)

@@ -220,11 +220,10 @@ static bool matches(const struct store_query *query, const json_t *labels)
 
 static struct known_labels *get_labels(struct reader *reader, int64_t id)
 {
-	struct known_labels *known;
+	struct known_labels *known = HASH_GET(hh, reader->labels, &id);
 	json_t *labels;
 	sqlite3_stmt *row;
 
-	HASH_FIND(hh, reader->labels, &id, sizeof(id), known);
 	if (known)
 		return known;
 	row = select_row(reader, reader->select_labels, id);

@@ -272,10 +272,9 @@ struct code_file *code_files__get(struct code_files *files, pid_t pid, pid_t rea
 				  const struct file_identity *identity)
 {
 	struct file_identity found = { 0 };
-	struct code_file *file;
+	struct code_file *file = HASH_GET(hh, files->all, identity);
 	int fd;
 
-	HASH_FIND(hh, files->all, identity, sizeof(*identity), file);
 	if (file)
 		return file;
 	if (HASH_COUNT(files->all) == UNWIND_FILES_MAX) {

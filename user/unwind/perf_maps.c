@@ -76,10 +76,7 @@ struct perf_maps *perf_maps__new(void)
 
 static struct process_map *find(const struct perf_maps *maps, uint64_t serial)
 {
-	struct process_map *process;
-
-	HASH_FIND(hh, maps->processes, &serial, sizeof(serial), process);
-	return process;
+	return HASH_GET(hh, maps->processes, &serial);
 }
 
 static struct process_map *get(struct perf_maps *maps, uint64_t serial, pid_t pid)

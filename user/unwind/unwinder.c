@@ -132,10 +132,7 @@ void unwinder__stop(struct unwinder *unwinder)
 
 static struct unwound_process *find(const struct unwinder *unwinder, uint64_t serial)
 {
-	struct unwound_process *process;
-
-	HASH_FIND(hh, unwinder->processes, &serial, sizeof(serial), process);
-	return process;
+	return HASH_GET(hh, unwinder->processes, &serial);
 }
 
 /* Writes the table of PROCESS for BPF.  Keeps what BPF has learned of process SERIAL, which is

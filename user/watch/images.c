@@ -102,10 +102,7 @@ bool images__runtime(const struct images *images, uint32_t number, uint64_t bias
 
 static struct known_part *find_part(const struct images *images, const struct file_part *part)
 {
-	struct known_part *known;
-
-	HASH_FIND(hh, images->parts, part, sizeof(*part), known);
-	return known;
+	return HASH_GET(hh, images->parts, part);
 }
 
 /* Makes PART the newest, in place of the oldest if there are too many. */

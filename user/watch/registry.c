@@ -74,18 +74,12 @@ bool registry__claim(struct watch *watch, struct watched *watched)
 
 struct watched *registry__find(const struct watch *watch, uint64_t serial)
 {
-	struct watched *watched;
-
-	HASH_FIND(hh, watch->all, &serial, sizeof(serial), watched);
-	return watched;
+	return HASH_GET(hh, watch->all, &serial);
 }
 
 struct watched *registry__of_pid(const struct watch *watch, pid_t pid)
 {
-	struct watched *watched;
-
-	HASH_FIND(by_pid, watch->by_pid, &pid, sizeof(pid), watched);
-	return watched;
+	return HASH_GET(by_pid, watch->by_pid, &pid);
 }
 
 /* Removes and frees WATCHED.  Returns its target, wanted or not, for the caller. */
