@@ -35,6 +35,9 @@
 /* The fields of a table before its indices end below this (3.10: 40). */
 #define KEYS_HEAD_MAX 128
 
+/* If instances share more keys, they are refused. */
+#define SHARED_KEYS_MAX 1024
+
 /* The fields of a dict end below this (with GIL: 48), and so do those of any object. */
 #define DICT_BYTES_MAX	 128
 #define OBJECT_BYTES_MAX 128
@@ -140,45 +143,23 @@ static int read_combined(const struct object_reader *reader, uint64_t keys, stru
 	return error ? error : read_entries(reader, &table, dict);
 }
 
-/* Reads the keys at ADDRESS, which all instances of a class share, into READER. */
-static int learn_shared_keys(struct object_reader *reader, uint64_t address)
-{
-	struct dict dict = { 0 };
-	int error;
-
-	if (address && reader->shared_table == address)
-		return 0;
-	error = read_combined(reader, address, &dict);
-	if (!error && dict.count > SHARED_KEYS_MAX)
-		error = -EINVAL;
-	if (!error) {
-		reader->shared_table = address;
-		reader->shared_count = dict.count;
-		memcpy(reader->shared_keys, dict.keys, dict.count * sizeof(*dict.keys));
-	}
-	dict__free(&dict);
-	return error;
-}
-
 /* Reads a dict with the shared keys at KEYS and values of its own at VALUES. */
-static int read_split(struct object_reader *reader, uint64_t keys, uint64_t values,
+static int read_split(const struct object_reader *reader, uint64_t keys, uint64_t values,
 		      struct dict *dict)
 {
 	const struct offsets *offsets = reader->offsets;
 	uint64_t first = offsets->values_first == OFFSET_ABSENT ? 0 : offsets->values_first;
-	int error = learn_shared_keys(reader, keys);
-	size_t size = reader->shared_count * sizeof(uint64_t);
+	int error = read_combined(reader, keys, dict);
 
+	if (!error && dict->count > SHARED_KEYS_MAX)
+		error = -EINVAL;
+	if (!error && dict->count &&
+	    target_memory__read(reader->pid, values + first, dict->values,
+				dict->count * sizeof(*dict->values)))
+		error = -EFAULT;
 	if (error)
-		return error;
-	dict->count = reader->shared_count;
-	dict->keys = reader__lend(xmalloc(size));
-	dict->values = reader__lend(xmalloc(size));
-	memcpy(dict->keys, reader->shared_keys, size);
-	if (!size || !target_memory__read(reader->pid, values + first, dict->values, size))
-		return 0;
-	dict__free(dict);
-	return -EFAULT;
+		dict__free(dict);
+	return error;
 }
 
 static int read_open_addressed(const struct object_reader *reader, const uint8_t *object,

@@ -29,8 +29,7 @@ struct object_type {
 	uint64_t cached_keys; /* 0 also if instances have no managed dict */
 };
 
-#define KNOWN_TYPES	8
-#define SHARED_KEYS_MAX 1024
+#define KNOWN_TYPES 8
 
 /* Keeps what many objects have in common, as a system call costs far more than the bytes it reads.
  * To be used for a short time only. */
@@ -39,9 +38,6 @@ struct object_reader {
 	const struct offsets *offsets;
 	struct object_type types[KNOWN_TYPES];
 	size_t next_type;
-	/* Only for dict.c: the keys of the class whose instance was read last. */
-	uint64_t shared_table, shared_keys[SHARED_KEYS_MAX];
-	size_t shared_count;
 };
 
 /* OFFSETS must outlive the reader. */
