@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* The names are those of CPython 2.7 to 3.15.  "*" stands for any bytes, or none. */
-#include <stddef.h>
-#include <string.h>
+#include <fnmatch.h>
+#include <stdlib.h>
 
+#include "base/xalloc.h"
 #include "unwind/plumbing.h"
 #include "unwind/symbols.h"
 
@@ -110,41 +111,17 @@ static const char *const patterns[] = {
 	"thread_run",
 };
 
-/* Whether the LENGTH bytes at NAME match PATTERN. */
-static bool matches(const char *pattern, const char *name, size_t length)
-{
-	const char *end = name + length, *rest = NULL, *next = NULL;
-
-	while (name < end) {
-		if (*pattern == '*') {
-			rest = ++pattern;
-			next = name;
-			if (!*pattern)
-				return true;
-		} else if (*pattern == *name) {
-			pattern++;
-			name++;
-		} else if (rest) {
-			pattern = rest;
-			name = ++next;
-		} else {
-			return false;
-		}
-	}
-	while (*pattern == '*')
-		pattern++;
-	return !*pattern;
-}
-
-/* Whether NAME matches one of COUNT patterns. */
+/* Whether NAME, without its compiler's suffixes, matches one of COUNT patterns. */
 static bool is_one_of(const char *const *all, size_t count, const char *name)
 {
-	size_t length = symbols__base_length(name);
+	char *base = xstrndup(name, symbols__base_length(name));
+	size_t i = 0;
 
-	for (size_t i = 0; i < count; i++)
-		if ((all[i][0] == name[0] || all[i][0] == '*') && matches(all[i], name, length))
-			return true;
-	return false;
+	/* Most patterns begin with another letter: only a few are worth a call. */
+	while (i < count && ((all[i][0] != '*' && all[i][0] != *name) || fnmatch(all[i], base, 0)))
+		i++;
+	free(base);
+	return i < count;
 }
 
 bool plumbing__is_name(const char *name)
