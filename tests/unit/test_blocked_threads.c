@@ -118,8 +118,7 @@ WRAP(void, blocked_list__withdraw, struct blocked_list *list, const struct block
 }
 
 /* Every thread has a stack without frames. */
-WRAP(bool, outside_walker__walk, struct outside_walker *walker, const struct blocked_thread *thread,
-     struct outside_walk *walk)
+WRAP(bool, outside_walker__walk, const struct blocked_thread *thread, struct outside_walk *walk)
 {
 	const struct definition definition = { .kind = RECORD_DEFINITION,
 					       .hash = thread->kernel_tid,
@@ -127,7 +126,6 @@ WRAP(bool, outside_walker__walk, struct outside_walker *walker, const struct blo
 					       .tid = thread->kernel_tid };
 	const uint64_t size = DEFINITION_HEADER_BYTES;
 
-	(void)walker;
 	walked++;
 	walk->records = xgrow(walk->records, &walk->capacity, walk->bytes + sizeof(size) + size, 1);
 	memcpy(walk->records + walk->bytes, &size, sizeof(size));
@@ -138,9 +136,8 @@ WRAP(bool, outside_walker__walk, struct outside_walker *walker, const struct blo
 	return true;
 }
 
-WRAP(void, outside_walker__forget_codes, struct outside_walker *walker)
+WRAP(void, outside_walker__forget_codes, void)
 {
-	(void)walker;
 	codes_forgotten++;
 }
 
@@ -159,7 +156,6 @@ static int set_up(void **state)
 	memset(threads, 0, sizeof(threads));
 	memset(&counted, 0, sizeof(counted));
 	thread_count = THREADS;
-	lists = codes_forgotten = walked = definitions = 0;
 	for (unsigned int i = 0; i < THREADS; i++) {
 		threads[i].as_listed = (struct blocked_thread){ .serial = 1,
 								.start_time = 5,
@@ -173,6 +169,7 @@ static int set_up(void **state)
 	}
 	slots = slots__new(&sink, buckets, 2);
 	blocked = blocked_threads__new(NULL, 1, slots, &counted);
+	lists = codes_forgotten = walked = definitions = 0;
 	blocked_threads__begin(blocked, SINCE);
 	return 0;
 }

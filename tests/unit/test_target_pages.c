@@ -14,7 +14,6 @@
 #define PAGES	   3000 /* more than are kept */
 
 static uint8_t *memory;
-static struct target_pages *pages;
 
 /* The last page cannot be read. */
 static int set_up(void **state)
@@ -23,22 +22,20 @@ static int set_up(void **state)
 	memory = mmap(NULL, (PAGES + 1) * PAGE_BYTES, PROT_READ | PROT_WRITE,
 		      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	mprotect(memory + PAGES * PAGE_BYTES, PAGE_BYTES, PROT_NONE);
-	pages = target_pages__new();
-	target_pages__begin(pages, getpid());
+	target_pages__begin(getpid());
 	return memory == MAP_FAILED;
 }
 
 static int tear_down(void **state)
 {
 	(void)state;
-	target_pages__free(pages);
 	reader__relieve();
 	return munmap(memory, (PAGES + 1) * PAGE_BYTES);
 }
 
 static bool read_at(size_t offset, void *buffer, size_t length)
 {
-	return target_pages__read(pages, (uintptr_t)memory + offset, buffer, length);
+	return target_pages__read((uintptr_t)memory + offset, buffer, length);
 }
 
 static void a_page_is_read_once(void **state)
@@ -52,7 +49,7 @@ static void a_page_is_read_once(void **state)
 	memory[10] = 2;
 	assert_true(read_at(10, &byte, 1));
 	assert_int_equal(byte, 1);
-	target_pages__begin(pages, getpid());
+	target_pages__begin(getpid());
 	assert_true(read_at(10, &byte, 1));
 	assert_int_equal(byte, 2);
 }
@@ -79,7 +76,7 @@ static void all_of_a_piece_must_be_there(void **state)
 	assert_true(read_at(PAGES * PAGE_BYTES - 2, bytes, 2));
 	assert_false(read_at(PAGES * PAGE_BYTES - 1, bytes, 2));
 	assert_false(read_at(PAGES * PAGE_BYTES, bytes, 1));
-	assert_false(target_pages__read(pages, UINT64_MAX - 1, bytes, 2));
+	assert_false(target_pages__read(UINT64_MAX - 1, bytes, 2));
 }
 
 static void there_may_be_more_than_are_kept(void **state)

@@ -43,7 +43,6 @@ struct walked {
 
 struct blocked_threads {
 	struct blocked_list *list;
-	struct outside_walker *walker;
 	struct slots *slots;
 	struct event_counters *counted;
 	uint64_t puts; /* when the threads were listed last */
@@ -85,7 +84,7 @@ struct blocked_threads *blocked_threads__new(struct pybpfprof_bpf *bpf, uint32_t
 	}
 	blocked = xcalloc(1, sizeof(*blocked));
 	blocked->list = list;
-	blocked->walker = outside_walker__new();
+	outside_walker__forget_codes();
 	blocked->slots = slots;
 	blocked->counted = counted;
 	blocked->due = INT64_MAX;
@@ -97,7 +96,6 @@ void blocked_threads__free(struct blocked_threads *blocked)
 	if (!blocked)
 		return;
 	blocked_list__close(blocked->list);
-	outside_walker__free(blocked->walker);
 	free(blocked->threads);
 	free(blocked->walked);
 	free(blocked->walk.records);
@@ -125,7 +123,7 @@ static bool enter_process(struct blocked_threads *blocked, const struct blocked_
 		return reader__missed(thread->tgid) == blocked->missed;
 	if (!blocked_list__describe(blocked->list, thread, &target, &layout, &settings))
 		return false;
-	outside_walker__begin(blocked->walker, &settings, thread->tgid, &target, &layout);
+	outside_walker__begin(&settings, thread->tgid, &target, &layout);
 	blocked->serial = thread->serial;
 	blocked->missed = reader__missed(thread->tgid);
 	return true;
@@ -145,7 +143,7 @@ static void walk_some(void *context)
 
 		blocked->walk.bytes = begin;
 		if (!enter_process(blocked, thread) ||
-		    !outside_walker__walk(blocked->walker, thread, &blocked->walk) ||
+		    !outside_walker__walk(thread, &blocked->walk) ||
 		    reader__missed(thread->tgid) != blocked->missed)
 			continue;
 		blocked->walked = xgrow(blocked->walked, &blocked->walked_capacity, count + 1,
@@ -229,7 +227,7 @@ static void settle(struct blocked_threads *blocked)
 	}
 	/* Their copies of code were not taken. */
 	if (blocked->unproved != unproved)
-		outside_walker__forget_codes(blocked->walker);
+		outside_walker__forget_codes();
 	blocked->walked_count = 0;
 }
 

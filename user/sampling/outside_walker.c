@@ -34,8 +34,7 @@ struct state_place {
 	__u64 thread_id, address;
 };
 
-struct outside_walker {
-	struct target_pages *pages;
+static struct {
 	struct target target;
 	struct layout layout;
 	struct state_place *states; /* by thread_id */
@@ -51,29 +50,10 @@ struct outside_walker {
 	struct walk walk;
 	struct cpu_counters counters;
 	struct bucket bucket;
-};
+} walker;
 
-static struct outside_walker *current;
-
-struct outside_walker *outside_walker__new(void)
-{
-	current = xcalloc(1, sizeof(*current));
-	current->pages = target_pages__new();
-	return current;
-}
-
-void outside_walker__free(struct outside_walker *walker)
-{
-	if (!walker)
-		return;
-	target_pages__free(walker->pages);
-	free(walker->states);
-	free(walker);
-	current = NULL;
-}
-
-void outside_walker__begin(struct outside_walker *walker, const struct outside_settings *settings,
-			   pid_t pid, const struct target *target, const struct layout *layout)
+void outside_walker__begin(const struct outside_settings *settings, pid_t pid,
+			   const struct target *target, const struct layout *layout)
 {
 	struct config *volatile place = (struct config *)&config;
 
@@ -81,13 +61,13 @@ void outside_walker__begin(struct outside_walker *walker, const struct outside_s
 	place->native = place->native_all = 0;
 	epoch = settings->epoch;
 	unseen_thread_bits = settings->unseen_thread_bits;
-	walker->target = *target;
+	walker.target = *target;
 	/* The kernel has compared it, and no other process can have this one's number. */
-	walker->target.memory = 0;
-	walker->layout = *layout;
-	walker->states_known = false;
-	target_pages__begin(walker->pages, pid);
-	memset(walker->walk.threads, 0, sizeof(walker->walk.threads));
+	walker.target.memory = 0;
+	walker.layout = *layout;
+	walker.states_known = false;
+	target_pages__begin(pid);
+	memset(walker.walk.threads, 0, sizeof(walker.walk.threads));
 }
 
 static int compare_states(const void *left, const void *right)
@@ -99,42 +79,41 @@ static int compare_states(const void *left, const void *right)
 
 static bool read_word(__u64 address, __u64 *word)
 {
-	return target_pages__read(current->pages, address, word, sizeof(*word));
+	return target_pages__read(address, word, sizeof(*word));
 }
 
 /* Lists the thread states of all interpreters, so that they are not searched for each thread. */
 static void list_states(void)
 {
-	const struct layout *layout = &current->layout;
+	const struct layout *layout = &walker.layout;
 	struct state_place state;
 	__u64 interp = 0;
 
-	current->state_count = 0;
-	read_word(current->target.interpreters, &interp);
+	walker.state_count = 0;
+	read_word(walker.target.interpreters, &interp);
 	for (size_t left = TOLD_STATES_MAX; interp && left; left--) {
 		if (!read_word(interp + layout->interp_tstate_head, &state.address))
 			break;
 		for (; state.address && left; left--) {
 			if (!read_word(state.address + layout->tstate_thread_id, &state.thread_id))
 				break;
-			current->states = xgrow(current->states, &current->state_capacity,
-						current->state_count + 1, sizeof(*current->states));
-			current->states[current->state_count++] = state;
+			walker.states = xgrow(walker.states, &walker.state_capacity,
+					      walker.state_count + 1, sizeof(*walker.states));
+			walker.states[walker.state_count++] = state;
 			if (!read_word(state.address + layout->tstate_next, &state.address))
 				break;
 		}
 		if (!read_word(interp + layout->interp_next, &interp))
 			break;
 	}
-	if (current->state_count)
-		qsort(current->states, current->state_count, sizeof(*current->states),
-		      compare_states);
-	current->states_known = true;
+	if (walker.state_count)
+		qsort(walker.states, walker.state_count, sizeof(*walker.states), compare_states);
+	walker.states_known = true;
 }
 
 static bool has_id(size_t index, __u64 thread_id)
 {
-	return index < current->state_count && current->states[index].thread_id == thread_id;
+	return index < walker.state_count && walker.states[index].thread_id == thread_id;
 }
 
 /* The address of the only state of the thread of KEY; NULL where there is none or another one. */
@@ -144,36 +123,34 @@ static __u64 *find_state(const struct thread_key *key)
 	struct state_place *found;
 	size_t at;
 
-	if (!current->states_known)
+	if (!walker.states_known)
 		list_states();
-	if (!current->state_count)
+	if (!walker.state_count)
 		return NULL;
-	found = bsearch(&wanted, current->states, current->state_count, sizeof(wanted),
-			compare_states);
+	found = bsearch(&wanted, walker.states, walker.state_count, sizeof(wanted), compare_states);
 	if (!found)
 		return NULL;
-	at = found - current->states;
+	at = found - walker.states;
 	if (has_id(at - 1, wanted.thread_id) || has_id(at + 1, wanted.thread_id))
 		return NULL;
 	return &found->address;
 }
 
-bool outside_walker__walk(struct outside_walker *walker, const struct blocked_thread *thread,
-			  struct outside_walk *result)
+bool outside_walker__walk(const struct blocked_thread *thread, struct outside_walk *result)
 {
 	static struct mm_struct memory = { .arg_start = 1, .arg_end = 2 };
-	struct event_counters *counted = &walker->counters.of[config.off_cpu];
-	struct walk *walk = &walker->walk;
-	struct target target = walker->target;
+	struct event_counters *counted = &walker.counters.of[config.off_cpu];
+	struct walk *walk = &walker.walk;
+	struct target target = walker.target;
 
-	walker->thread = thread;
-	walker->result = result;
-	walker->task = (struct task_struct){ .pid = thread->kernel_tid,
-					     .tgid = thread->kernel_tgid,
-					     .mm = &memory,
-					     .start_time = thread->start_time };
-	walker->task.THREAD_POINTER = thread->thread_pointer;
-	memset(&walker->bucket, 0, sizeof(walker->bucket));
+	walker.thread = thread;
+	walker.result = result;
+	walker.task = (struct task_struct){ .pid = thread->kernel_tid,
+					    .tgid = thread->kernel_tgid,
+					    .mm = &memory,
+					    .start_time = thread->start_time };
+	walker.task.THREAD_POINTER = thread->thread_pointer;
+	memset(&walker.bucket, 0, sizeof(walker.bucket));
 	if (!take_target(walk, &target, counted, false))
 		return false;
 	walk->has_registers = thread->has_registers;
@@ -191,9 +168,9 @@ bool outside_walker__walk(struct outside_walker *walker, const struct blocked_th
 	return true;
 }
 
-void outside_walker__forget_codes(struct outside_walker *walker)
+void outside_walker__forget_codes(void)
 {
-	memset(walker->walk.copied, 0, sizeof(walker->walk.copied));
+	memset(walker.walk.copied, 0, sizeof(walker.walk.copied));
 }
 
 /* The helpers, as bpf-helpers(7) describes them. */
@@ -201,13 +178,13 @@ void outside_walker__forget_codes(struct outside_walker *walker)
 void *bpf_map_lookup_elem(void *map, const void *key)
 {
 	if (map == &walks)
-		return &current->walk;
+		return &walker.walk;
 	if (map == &layouts)
-		return &current->layout;
+		return &walker.layout;
 	if (map == &counters)
-		return &current->counters;
+		return &walker.counters;
 	if (map == &stacks)
-		return &current->bucket;
+		return &walker.bucket;
 	return map == &told_states ? find_state(key) : NULL;
 }
 
@@ -229,7 +206,7 @@ long bpf_map_delete_elem(void *map, const void *key)
 
 long bpf_probe_read_user(void *destination, __u32 size, const void *address)
 {
-	if (target_pages__read(current->pages, (__u64)address, destination, size))
+	if (target_pages__read((__u64)address, destination, size))
 		return 0;
 	memset(destination, 0, size);
 	return -1;
@@ -244,7 +221,7 @@ long bpf_probe_read_kernel(void *destination, __u32 size, const void *address)
 
 long bpf_ringbuf_output(void *ring, void *data, __u64 size, __u64 flags)
 {
-	struct outside_walk *result = current->result;
+	struct outside_walk *result = walker.result;
 	size_t room = outside_walk__room(size);
 
 	(void)ring;
@@ -271,12 +248,12 @@ __u64 bpf_ktime_get_ns(void)
 
 __u64 bpf_get_current_task(void)
 {
-	return (__u64)&current->task;
+	return (__u64)&walker.task;
 }
 
 struct task_struct *bpf_get_current_task_btf(void)
 {
-	return &current->task;
+	return &walker.task;
 }
 
 long bpf_task_pt_regs(struct task_struct *task)
@@ -287,7 +264,7 @@ long bpf_task_pt_regs(struct task_struct *task)
 
 __u64 bpf_get_current_pid_tgid(void)
 {
-	return (__u64)current->task.tgid << 32 | current->task.pid;
+	return (__u64)walker.task.tgid << 32 | walker.task.pid;
 }
 
 __u32 bpf_get_smp_processor_id(void)
@@ -328,7 +305,7 @@ long bpf_seq_write(struct seq_file *file, const void *data, __u32 size)
 
 long bpf_get_current_comm(void *buffer, __u32 size)
 {
-	memcpy(buffer, current->thread->name, size);
+	memcpy(buffer, walker.thread->name, size);
 	return 0;
 }
 

@@ -36,23 +36,16 @@ static inline size_t outside_walk__room(uint64_t size)
 	return (size + 7) & ~7ULL;
 }
 
-struct outside_walker;
-
-/* There can be one at a time.  Free with outside_walker__free, NULL too. */
-struct outside_walker *outside_walker__new(void);
-void outside_walker__free(struct outside_walker *walker);
-
 /* The next walks are of process PID, which TARGET and LAYOUT describe.  Forgets what was read. */
-void outside_walker__begin(struct outside_walker *walker, const struct outside_settings *settings,
-			   pid_t pid, const struct target *target, const struct layout *layout);
+void outside_walker__begin(const struct outside_settings *settings, pid_t pid,
+			   const struct target *target, const struct layout *layout);
 
 /* Walks THREAD of that process, in an errand (reader.h).  What it reads is right if the thread has
  * not run since it was listed.  Appends to the records of WALK.  False: nothing can be said of the
  * thread. */
-bool outside_walker__walk(struct outside_walker *walker, const struct blocked_thread *thread,
-			  struct outside_walk *walk);
+bool outside_walker__walk(const struct blocked_thread *thread, struct outside_walk *walk);
 
 /* The records since outside_walker__begin are not used: the next ones copy code anew. */
-void outside_walker__forget_codes(struct outside_walker *walker);
+void outside_walker__forget_codes(void);
 
 #endif
