@@ -4,18 +4,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/xalloc.h"
 #include "system/passwd.h"
 
-#define PASSWD_FILE "/etc/passwd"
-
 /* The first user with NAME, or with UID if NAME is NULL.  It is valid until the next call. */
 static const struct passwd *find(const char *name, uid_t uid)
 {
-	FILE *file = fopen(PASSWD_FILE, "re");
+	FILE *file = fopen("/etc/passwd", "re");
 	const struct passwd *user;
 
 	if (!file)
@@ -27,40 +24,11 @@ static const struct passwd *find(const char *name, uid_t uid)
 	return user;
 }
 
-static bool is_same_time(const struct timespec *one, const struct timespec *other)
-{
-	return one->tv_sec == other->tv_sec && one->tv_nsec == other->tv_nsec;
-}
-
-/* Whether FILE is unchanged. */
-static bool is_same_file(const struct stat *file, const struct stat *now)
-{
-	return file->st_dev == now->st_dev && file->st_ino == now->st_ino &&
-	       file->st_size == now->st_size && is_same_time(&file->st_mtim, &now->st_mtim) &&
-	       is_same_time(&file->st_ctim, &now->st_ctim);
-}
-
-/* Most processes have the same user.  The last name is kept while the file is unchanged. */
 char *passwd__name(uid_t uid)
 {
-	static struct stat file;
-	static uid_t last_uid;
-	static char *last_name;
-	const struct passwd *user;
-	struct stat now;
+	const struct passwd *user = find(NULL, uid);
 
-	if (stat(PASSWD_FILE, &now))
-		return NULL;
-	if (last_name && last_uid == uid && is_same_file(&file, &now))
-		return xstrdup(last_name);
-	user = find(NULL, uid);
-	if (!user)
-		return NULL;
-	file = now;
-	last_uid = uid;
-	free(last_name);
-	last_name = xstrdup(user->pw_name);
-	return xstrdup(last_name);
+	return user ? xstrdup(user->pw_name) : NULL;
 }
 
 bool passwd__parse_id(const char *text, id_t *id)
