@@ -390,8 +390,7 @@ static void what_is_not_valid(void **state)
 
 static void a_board_has_what_was_written_last(void **state)
 {
-	struct pod_board *board = pod_board__new(8);
-	struct pod_writer *writer = pod_board__writer(board);
+	struct pod_board *board = pod_board__new();
 	uint64_t serial = 0;
 	size_t length;
 	char *text;
@@ -405,34 +404,25 @@ static void a_board_has_what_was_written_last(void **state)
 	assert_int_equal(length, 6);
 	free(text);
 	assert_null(pod_board__read(board, &serial, &length));
-	assert_false(pod_board__write(board, "too long!", 9));
+	assert_false(pod_board__write(board, "too long!", BOARD_BYTES + 1));
 	assert_null(pod_board__read(board, &serial, &length));
 	assert_true(pod_board__write(board, "", 0));
 	text = pod_board__read(board, &serial, &length);
 	assert_string_equal(text, "");
 	free(text);
-	assert_false(pod_board__current(board));
-	writer->current = true;
-	assert_true(pod_board__current(board));
-	/* What has no room makes what stands there old, whatever the writer knows. */
-	assert_false(pod_board__write(board, "too long!", 9));
-	writer->current = true;
-	assert_false(pod_board__current(board));
+	/* What has no room makes what stands there old. */
+	assert_false(board->crowded);
+	assert_false(pod_board__write(board, "too long!", BOARD_BYTES + 1));
+	assert_true(board->crowded);
 	assert_true(pod_board__write(board, "fits", 4));
-	assert_true(pod_board__current(board));
-	/* What it wrote stays. */
-	writer->bytes = 5;
-	writer->cpu_ns = 7;
-	pod_board__end_writer(board, true);
-	assert_int_equal(writer->bytes, 0);
-	assert_int_equal(writer->cpu_ns, 7);
-	assert_false(pod_board__current(board));
-	assert_int_equal(writer->restarts, 1);
+	assert_false(board->crowded);
 	text = pod_board__read(board, &serial, &length);
 	assert_string_equal(text, "fits");
 	free(text);
-	pod_board__end_writer(board, false);
-	assert_int_equal(writer->restarts, 1);
+	/* A writer that was taken over may claim any length. */
+	assert_true(pod_board__write(board, "more", 4));
+	board->length[board->written % 2] = BOARD_BYTES + 1;
+	assert_null(pod_board__read(board, &serial, &length));
 	pod_board__free(board);
 }
 

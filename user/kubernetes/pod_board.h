@@ -11,23 +11,28 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct pod_board;
+/* The most bytes of a text.  Pages that it does not need take no memory. */
+#define BOARD_BYTES (16U << 20)
 
-/* What the writer reports of itself. */
-struct pod_writer {
+struct pod_board {
+	/* What the writer reports of itself. */
 	_Atomic bool current;	   /* it knows all pods */
 	_Atomic uint64_t bytes;	   /* its private memory */
 	_Atomic uint64_t cpu_ns;   /* CPU time that it and the writers before it used */
 	_Atomic uint64_t restarts; /* writers that were replaced */
+
+	/* How many texts were begun, and written.  The last one is text[written % 2].  A write uses
+	 * the other half.  So the reader's copy is not valid if two more texts were begun. */
+	_Atomic uint64_t begun, written;
+	_Atomic uint64_t length[2];
+	_Atomic bool crowded; /* the last text did not fit */
+	char text[2][BOARD_BYTES];
 };
 
-/* Makes a board for texts of up to SIZE_MAX bytes, before the fork.  NULL with errno if there is no
- * memory.  Free with pod_board__free, NULL too. */
-struct pod_board *pod_board__new(size_t size_max);
+/* Makes a board, before the fork.  NULL with errno if there is no memory.  Free with
+ * pod_board__free, NULL too. */
+struct pod_board *pod_board__new(void);
 void pod_board__free(struct pod_board *board);
-
-/* The writer's counts, in shared memory. */
-struct pod_writer *pod_board__writer(const struct pod_board *board);
 
 /* False if TEXT is too long.  Then the text before stays, and the board is not current until
  * another write succeeds. */
@@ -37,11 +42,5 @@ bool pod_board__write(struct pod_board *board, const char *text, size_t length);
  * that it was read already, or if the writer is replacing it: then the next read has the new one.
  */
 char *pod_board__read(const struct pod_board *board, uint64_t *serial, size_t *length);
-
-/* Whether the writer knows all pods, and its last text did fit. */
-bool pod_board__current(const struct pod_board *board);
-
-/* The writer has ended.  AGAIN: another one takes its place. */
-void pod_board__end_writer(struct pod_board *board, bool again);
 
 #endif

@@ -83,7 +83,7 @@ static void succeed(struct pod_watch *watch)
 		log__info("reading the names of pods from %s again", watch->server->url);
 	watch->failing = false;
 	watch->wait_ns = WAIT_MIN_NS;
-	pod_board__writer(watch->board)->current = true;
+	watch->board->current = true;
 }
 
 /* False if the watch must end. */
@@ -158,7 +158,7 @@ static void fail(struct pod_watch *watch, char *why)
 		log__debug("%s: %s", watch->server->url, why);
 	watch->failing = true;
 	watch->due_ns = now_ns() + wait_ns;
-	pod_board__writer(watch->board)->current = false;
+	watch->board->current = false;
 	free(why);
 }
 
@@ -235,7 +235,7 @@ static void end_list(struct pod_watch *watch, CURLcode code, long status)
 	watch->fresh = false;
 	watch->due_ns = now_ns();
 	/* The attempt has succeeded only once the watch does. */
-	pod_board__writer(watch->board)->current = true;
+	watch->board->current = true;
 }
 
 static void end_watch(struct pod_watch *watch, CURLcode code, long status)
@@ -325,8 +325,8 @@ static int time_left_ms(const struct pod_watch *watch)
 static void serve(struct pod_watch *watch)
 {
 	struct curl_waitfd agent = { .fd = watch->socket, .events = CURL_WAIT_POLLIN };
-	struct pod_writer *writer = pod_board__writer(watch->board);
-	uint64_t cpu_before_ns = writer->cpu_ns;
+	struct pod_board *board = watch->board;
+	uint64_t cpu_before_ns = board->cpu_ns;
 	int running;
 
 	/* The socket becomes readable only when the agent closes it. */
@@ -336,8 +336,8 @@ static void serve(struct pod_watch *watch)
 		curl_multi_perform(watch->multi, &running);
 		take_ends(watch);
 		publish(watch);
-		writer->bytes = kept__memory_bytes();
-		writer->cpu_ns = cpu_before_ns + clock_ns(CLOCK_PROCESS_CPUTIME_ID);
+		board->bytes = kept__memory_bytes();
+		board->cpu_ns = cpu_before_ns + clock_ns(CLOCK_PROCESS_CPUTIME_ID);
 		curl_multi_poll(watch->multi, &agent, 1, time_left_ms(watch), NULL);
 	}
 }

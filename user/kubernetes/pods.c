@@ -13,9 +13,6 @@
 #include "system/keeper.h"
 #include "system/limits.h"
 
-/* Bounds all records.  Pages of it that they do not need take no memory. */
-#define BOARD_BYTES (16U << 20)
-
 struct pods {
 	struct pod_board *board;
 	struct keeper keeper;
@@ -42,9 +39,12 @@ static bool ask(void *context, int socket)
 static void count_end(void *context, int error, bool again)
 {
 	const struct asker *asker = context;
+	struct pod_board *board = asker->board;
 
 	(void)error;
-	pod_board__end_writer(asker->board, again);
+	board->bytes = 0;
+	board->current = false;
+	board->restarts += again;
 }
 
 static bool start_keeper(struct pods *pods, const struct api_server *server, const char *node)
@@ -84,7 +84,7 @@ char *pods__open(const struct api_server *server, const char *node, struct pods 
 	pods->keeper = KEEPER_NONE;
 	pods->by_uid = json_object();
 	pods->by_container = json_object();
-	pods->board = pod_board__new(BOARD_BYTES);
+	pods->board = pod_board__new();
 	if (pods->board && start_keeper(pods, server, node)) {
 		*result = pods;
 		return NULL;
@@ -155,7 +155,7 @@ static void look_after(struct pods *pods)
 		return;
 	log__error("the process that watches pods has ended: new pods have no names; restart the "
 		   "agent");
-	pod_board__writer(pods->board)->current = false;
+	pods->board->current = false;
 }
 
 void pods__refresh(struct pods *pods)
@@ -201,12 +201,12 @@ const char *pods__container_text(const json_t *pod, const char *container, const
 
 uint64_t pods__bytes(const struct pods *pods)
 {
-	return pods ? pod_board__writer(pods->board)->bytes : 0;
+	return pods ? pods->board->bytes : 0;
 }
 
 double pods__cpu_seconds(const struct pods *pods)
 {
-	return pods ? pod_board__writer(pods->board)->cpu_ns / 1e9 : 0;
+	return pods ? pods->board->cpu_ns / 1e9 : 0;
 }
 
 void pods__measure(const struct pods *pods, FILE *file)
@@ -236,7 +236,7 @@ void pods__measure(const struct pods *pods, FILE *file)
 		"pods; counts toward the CPU budget.\n"
 		"# TYPE pybpfprof_pods_cpu_seconds_total counter\n"
 		"pybpfprof_pods_cpu_seconds_total %.9f\n",
-		json_object_size(pods->by_uid), pods->cut, pod_board__current(pods->board),
-		pod_board__writer(pods->board)->restarts, pods__bytes(pods),
-		pods__cpu_seconds(pods));
+		json_object_size(pods->by_uid), pods->cut,
+		pods->board->current && !pods->board->crowded, pods->board->restarts,
+		pods__bytes(pods), pods__cpu_seconds(pods));
 }
