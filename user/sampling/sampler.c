@@ -16,12 +16,11 @@
 #include "events/events.h"
 #include "processes/pid_namespace.h"
 #include "sampling/blocked_threads.h"
-#include "sampling/kernel_numbers.h"
+#include "sampling/iterators.h"
 #include "sampling/mappings.h"
 #include "sampling/programs.h"
 #include "sampling/sampler.h"
 #include "sampling/target_map.h"
-#include "sampling/waits.h"
 #include "system/cpus.h"
 #include "pybpfprof.skel.h" /* needs the types of the headers above */
 
@@ -50,7 +49,6 @@ struct sampler {
 	int64_t drain_end_ns;
 	uint64_t end_ns; /* of sampling; 0: it goes on */
 	size_t taken;	 /* records, by the last draining */
-	int waits;	 /* link of waits__open; negative: no waits are measured */
 };
 
 /* Stops after a while, although there are more records: a target can make stacks faster than they
@@ -102,8 +100,7 @@ void sampler__harvest(struct sampler *sampler)
 
 void sampler__count_waits(struct sampler *sampler)
 {
-	if (sampler->waits >= 0)
-		waits__count(sampler->bpf, sampler->waits, sampler->end_ns ?: (uint64_t)now_ns());
+	iterators__count_waits(sampler->bpf, sampler->end_ns ?: (uint64_t)now_ns());
 }
 
 static uint64_t interruptions_of_cpu(void *context, uint32_t cpu)
@@ -254,8 +251,7 @@ void sampler__age(struct sampler *sampler)
 	/* First: a wait that begins from now on defines its stack anew. */
 	sampler__begin_epoch(sampler);
 	slots__age(sampler->slots);
-	if (sampler->waits >= 0)
-		waits__keep(sampler->bpf, sampler->slots);
+	iterators__keep_waits(sampler->bpf, sampler->slots);
 }
 
 static int forward_libbpf(enum libbpf_print_level level, const char *format, va_list arguments)
@@ -394,18 +390,15 @@ int sampler__open(const struct sampler_sink *sink, const struct sampler_scope *s
 		return cpus;
 	sampler = xcalloc(1, sizeof(*sampler));
 	sampler->cpus = cpus;
-	sampler->waits = -1;
 	sampler->event_count = scope->event_count;
 	memcpy(sampler->events, scope->events, sizeof(sampler->events));
 	error = load(sampler, scope, scope->following != FOLLOW_NONE && !mappings__try());
 	if (!error)
 		error = map_counters(sampler);
-	if (!error && programs__measure_waits(sampler->bpf)) {
-		sampler->waits = waits__open(sampler->bpf);
-		error = sampler->waits < 0 ? sampler->waits
-					   : attach(sampler->bpf->progs.end_sleep,
-						    &sampler->bpf->links.end_sleep);
-	}
+	if (!error && programs__measure_waits(sampler->bpf))
+		error = iterators__attach_waits(sampler->bpf)
+				?: attach(sampler->bpf->progs.end_sleep,
+					  &sampler->bpf->links.end_sleep);
 	if (!error) {
 		sampler->sink = *sink;
 		sampler->targets = target_map__new(sampler->bpf);
@@ -433,8 +426,6 @@ void sampler__free(struct sampler *sampler)
 	for (uint32_t i = 0; i < sampler->event_count; i++)
 		if (sampler->runs[i])
 			sampler->events[i].source->close(sampler->runs[i]);
-	if (sampler->waits >= 0)
-		close(sampler->waits);
 	blocked_threads__free(sampler->blocked);
 	mappings__free(sampler->mappings);
 	ring_buffer__free(sampler->ring);
@@ -469,7 +460,7 @@ bool sampler__may_use_maps(const struct sampler *sampler)
 
 int sampler__find_kernel_pid(struct sampler *sampler, pid_t pid, pid_t *kernel_pid, pid_t *namesake)
 {
-	return kernel_numbers__find(sampler->bpf, pid, kernel_pid, namesake);
+	return iterators__find_kernel_pid(sampler->bpf, pid, kernel_pid, namesake);
 }
 
 struct target_map *sampler__targets(struct sampler *sampler)

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* BPF's programs that user space has run for each thread, or for each wait that goes on. */
+#ifndef PYBPFPROF_ITERATORS_H
+#define PYBPFPROF_ITERATORS_H
+
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "pybpfprof.h"
+
+struct pybpfprof_bpf;
+struct slots;
+
+/* As sampler__find_kernel_pid, with the loaded program BPF (bpf/pid_namespace.bpf.h). */
+int iterators__find_kernel_pid(struct pybpfprof_bpf *bpf, pid_t pid, pid_t *kernel_pid,
+			       pid_t *namesake);
+
+/* Attaches the program for waits of BPF, which has been loaded.  0 or -errno.  Without it, the
+ * functions below do nothing. */
+int iterators__attach_waits(struct pybpfprof_bpf *bpf);
+
+/* Adds the time up to UNTIL_NS (CLOCK_MONOTONIC) of each wait that goes on to its stack's slot, and
+ * has it begin anew there. */
+void iterators__count_waits(struct pybpfprof_bpf *bpf, uint64_t until_ns);
+
+/* Keeps the stacks of SLOTS that threads wait in; call it after slots__age. */
+void iterators__keep_waits(const struct pybpfprof_bpf *bpf, struct slots *slots);
+
+#endif
