@@ -49,8 +49,10 @@ void settings__add(struct settings *settings, const struct option *option, enum 
 char *settings__try(struct settings *settings, const struct option *option, enum origin origin,
 		    const char *value, const char *place);
 
-/* The first setting of OPTION, or NULL; also NULL if OPTION is NULL. */
-const struct setting *settings__find(const struct settings *settings, const struct option *option);
+/* The setting of OPTION after PREVIOUS, or the first one after NULL; NULL at the end.  OPTION may
+ * be NULL, which has none. */
+const struct setting *settings__next(const struct settings *settings, const struct option *option,
+				     const struct setting *previous);
 
 /* Removes the settings of OPTION, and all of them. */
 void settings__drop(struct settings *settings, const struct option *option);

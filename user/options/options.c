@@ -14,6 +14,10 @@
 #define NO  "false"
 #define OFF "off"
 
+/* Of --help. */
+#define COLUMN 27
+#define WIDTH  80
+
 static void take_list(struct settings *settings, const struct option *option, const char *values,
 		      const char *variable)
 {
@@ -80,33 +84,20 @@ static char *complete(struct settings *settings, const struct verb *verb)
 		    (option->argument || !(option->flags & OPTION_LOCAL)))
 			wrong = take_variable(settings, option);
 	}
-	config = settings__find(settings, option_table__find(verb, "config"));
+	config = settings__next(settings, option_table__find(verb, "config"), NULL);
 	return wrong || !config ? wrong : config_file__read(verb, config->value, settings);
-}
-
-/* All values of OPTION; the caller frees them. */
-static char *values_of(const struct settings *settings, const struct option *option)
-{
-	char *values;
-	size_t size;
-	FILE *file = xopen_memstream(&values, &size);
-
-	for (size_t i = 0; i < settings->count; i++)
-		if (settings->list[i].option == option)
-			fprintf(file, "%s\n", settings->list[i].value);
-	fclose(file);
-	return values;
 }
 
 static bool agree(const struct settings *one, const struct settings *other,
 		  const struct option *option)
 {
-	char *left = values_of(one, option), *right = values_of(other, option);
-	bool same = strcmp(left, right) == 0;
+	const struct setting *left = NULL, *right = NULL;
 
-	free(left);
-	free(right);
-	return same;
+	do {
+		left = settings__next(one, option, left);
+		right = settings__next(other, option, right);
+	} while (left && right && strcmp(left->value, right->value) == 0);
+	return !left && !right;
 }
 
 /* Restores OLD's values of fixed options, and warns if they differ. */
@@ -121,10 +112,8 @@ static void keep_fixed(struct settings *settings, const struct settings *old,
 		log__warning("a change of %s takes effect when the %s restarts", option->name,
 			     verb->name);
 		settings__drop(settings, option);
-		for (size_t i = 0; i < old->count; i++)
-			if (old->list[i].option == option)
-				settings__add(settings, option, old->list[i].origin,
-					      old->list[i].value, old->list[i].place);
+		for (const struct setting *kept = NULL; (kept = settings__next(old, option, kept));)
+			settings__add(settings, option, kept->origin, kept->value, kept->place);
 	}
 }
 
@@ -259,6 +248,65 @@ void options__free(struct options *options)
 	*options = (struct options){ 0 };
 }
 
+/* Prints HEAD in the left column, and TEXT, wrapped, in the right one. */
+static void print_wrapped(const char *head, const char *text)
+{
+	int at = strlen(head) < COLUMN ? printf("%-*s", COLUMN, head) : 0;
+
+	if (!at)
+		at = printf("%s\n%*s", head, COLUMN, "") - (int)strlen(head) - 1;
+	while (*text) {
+		int length = (int)strcspn(text, " ");
+
+		if (at > COLUMN && at + length >= WIDTH)
+			at = printf("\n%*s", COLUMN, "") - 1;
+		else if (at > COLUMN)
+			at += printf(" ");
+		at += printf("%.*s", length, text);
+		text += length + (text[length] == ' ');
+	}
+	puts("");
+}
+
+static void print_option(const struct verb *verb, const struct option *option)
+{
+	const char *fallback = option_table__fallback(verb, option);
+	char letter[8] = "    ", *head, *text;
+
+	if (option->letter)
+		snprintf(letter, sizeof(letter), "-%c, ", option->letter);
+	head = xasprintf("  %s--%s%s%s", letter, option->name, option->argument ? " " : "",
+			 option->argument ?: "");
+	text = xasprintf(fallback ? "%s (default: %s)" : "%s", option->help, fallback);
+	print_wrapped(head, text);
+	free(text);
+	free(head);
+}
+
+void options__print_help(const struct verb *verb)
+{
+	/* All is written at once when the program ends, and an error is reported there. */
+	static char buffer[64 * 1024];
+	bool has_formats = option_table__find(verb, "format");
+	const struct option *option = NULL;
+
+	setvbuf(stdout, buffer, _IOFBF, sizeof(buffer));
+	fputs(verb->usage, stdout);
+	while ((option = option_table__next(verb, option)))
+		if (option->instead)
+			continue;
+		else if (option->name)
+			print_option(verb, option);
+		else
+			printf("\n%s\n", option->help);
+	if (has_formats)
+		puts("\nFormats:");
+	for (size_t i = 0; has_formats && output_formats[i]; i++)
+		printf("  %-12s %s%s\n", output_formats[i]->name, output_formats[i]->description,
+		       i ? "" : " (default)");
+	printf("\n%s", verb->tail);
+}
+
 enum exit_status options__run(const struct verb *verb, int count, char **arguments)
 {
 	struct options options;
@@ -277,14 +325,14 @@ enum exit_status options__run(const struct verb *verb, int count, char **argumen
 bool options__is_chosen(const struct options *options, const char *name)
 {
 	const struct setting *setting =
-		settings__find(&options->settings, option_table__find(options->verb, name));
+		settings__next(&options->settings, option_table__find(options->verb, name), NULL);
 
 	return setting && setting->origin != ORIGIN_DEFAULT;
 }
 
-static void print_option(const struct settings *settings, const struct option *option, FILE *file)
+static void print_setting(const struct settings *settings, const struct option *option, FILE *file)
 {
-	const struct setting *first = settings__find(settings, option);
+	const struct setting *first = settings__next(settings, option, NULL);
 	bool is_list = option->flags & (OPTION_LIST | OPTION_RULES);
 	char *place;
 
@@ -293,11 +341,8 @@ static void print_option(const struct settings *settings, const struct option *o
 		return;
 	}
 	fprintf(file, "%s: %s", option->name, is_list ? "[" : "");
-	for (size_t i = 0; i < settings->count; i++) {
-		const struct setting *setting = &settings->list[i];
-
-		if (setting->option != option)
-			continue;
+	for (const struct setting *setting = first; setting;
+	     setting = settings__next(settings, option, setting)) {
 		fputs(setting == first ? "" : ", ", file);
 		config_file__print(option, setting->value, file);
 	}
@@ -313,5 +358,5 @@ void options__print_config(const struct options *options, FILE *file)
 
 	while ((option = option_table__next(options->verb, option)))
 		if (option->name && !(option->flags & OPTION_LOCAL))
-			print_option(&options->settings, option, file);
+			print_setting(&options->settings, option, file);
 }

@@ -19,12 +19,14 @@ void settings__free(struct settings *settings)
 	*settings = (struct settings){ 0 };
 }
 
-const struct setting *settings__find(const struct settings *settings, const struct option *option)
+const struct setting *settings__next(const struct settings *settings, const struct option *option,
+				     const struct setting *previous)
 {
-	for (size_t i = 0; i < settings->count; i++)
-		if (settings->list[i].option == option)
-			return &settings->list[i];
-	return NULL;
+	size_t at = previous ? previous - settings->list + 1 : 0;
+
+	while (at < settings->count && settings->list[at].option != option)
+		at++;
+	return at < settings->count ? &settings->list[at] : NULL;
 }
 
 void settings__drop(struct settings *settings, const struct option *option)
@@ -46,7 +48,7 @@ void settings__drop(struct settings *settings, const struct option *option)
 void settings__add(struct settings *settings, const struct option *option, enum origin origin,
 		   const char *value, const char *place)
 {
-	const struct setting *before = settings__find(settings, option);
+	const struct setting *before = settings__next(settings, option, NULL);
 
 	if (before && before->origin > origin)
 		return;
