@@ -9,6 +9,7 @@
 
 #include "agent/metrics.h"
 #include "base/now.h"
+#include "base/small_file.h"
 #include "base/xalloc.h"
 #include "push/outcomes.h"
 #include "watch/watch.h"
@@ -169,14 +170,11 @@ static size_t open_files(void)
 
 uint64_t metrics__resident_bytes(void)
 {
-	FILE *statm = fopen("/proc/self/statm", "re");
-	unsigned long size, resident;
+	unsigned long resident = 0;
+	char line[128];
 
-	if (!statm)
-		return 0;
-	if (fscanf(statm, "%lu %lu", &size, &resident) != 2)
-		resident = 0;
-	fclose(statm);
+	small_file__read("/proc/self/statm", line, sizeof(line));
+	sscanf(line, "%*u %lu", &resident);
 	return (uint64_t)resident * sysconf(_SC_PAGESIZE);
 }
 

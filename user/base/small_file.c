@@ -21,3 +21,27 @@ ssize_t small_file__read(const char *path, char *bytes, size_t size)
 	bytes[length > 0 ? length : 0] = '\0';
 	return length < 0 ? -error : length;
 }
+
+int small_file__read_all(int fd, void *bytes, size_t length, off_t from)
+{
+	for (size_t at = 0; at < length;) {
+		ssize_t got = pread(fd, (char *)bytes + at, length - at, from + (off_t)at);
+
+		if (got <= 0)
+			return got ? -errno : -EPROTO;
+		at += (size_t)got;
+	}
+	return 0;
+}
+
+int small_file__write_all(int fd, const void *bytes, size_t length)
+{
+	for (size_t at = 0; at < length;) {
+		ssize_t written = write(fd, (const char *)bytes + at, length - at);
+
+		if (written < 0)
+			return -errno;
+		at += (size_t)written;
+	}
+	return 0;
+}

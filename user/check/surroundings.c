@@ -9,6 +9,7 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
+#include "base/small_file.h"
 #include "base/xalloc.h"
 #include "check/check.h"
 #include "processes/cgroup.h"
@@ -28,13 +29,9 @@
 /* The lines of this process's cgroups; the caller frees them. */
 static char *read_cgroups(void)
 {
-	char *lines = xcalloc(1, CGROUP_BYTES);
-	FILE *file = fopen("/proc/self/cgroup", "re");
+	char *lines = xmalloc(CGROUP_BYTES);
 
-	if (!file)
-		return lines;
-	lines[fread(lines, 1, CGROUP_BYTES - 1, file)] = '\0';
-	fclose(file);
+	small_file__read("/proc/self/cgroup", lines, CGROUP_BYTES);
 	return lines;
 }
 

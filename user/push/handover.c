@@ -6,6 +6,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/small_file.h"
 #include "base/xalloc.h"
 #include "push/handover.h"
 
@@ -21,19 +22,6 @@ static int make_file(void)
 	if (fd < 0 && errno == EINVAL)
 		fd = memfd_create("pybpfprof-push", MFD_CLOEXEC);
 	return fd;
-}
-
-static int write_all(int fd, const char *bytes, size_t length)
-{
-	while (length) {
-		ssize_t written = write(fd, bytes, length);
-
-		if (written < 0)
-			return -errno;
-		bytes += written;
-		length -= written;
-	}
-	return 0;
 }
 
 static int send_file(int socket, const struct handover *handover, int fd)
@@ -62,7 +50,7 @@ int handover__send(int socket, const struct handover *handover, const void *body
 
 	if (fd < 0)
 		return -errno;
-	error = write_all(fd, body, handover->length);
+	error = small_file__write_all(fd, body, handover->length);
 	if (!error)
 		error = send_file(socket, handover, fd);
 	close(fd);
@@ -78,18 +66,6 @@ static int file_of(struct msghdr *message)
 	if (header && header->cmsg_type == SCM_RIGHTS)
 		memcpy(&fd, CMSG_DATA(header), sizeof(fd));
 	return fd;
-}
-
-static int read_all(int fd, char *bytes, size_t length)
-{
-	for (size_t at = 0; at < length;) {
-		ssize_t got = pread(fd, bytes + at, length - at, (off_t)at);
-
-		if (got <= 0)
-			return got ? -errno : -EPROTO;
-		at += got;
-	}
-	return 0;
 }
 
 int handover__receive(int socket, struct handover *handover, void **body)
@@ -109,7 +85,7 @@ int handover__receive(int socket, struct handover *handover, void **body)
 	if (fd < 0)
 		return -EPROTO;
 	*body = xmalloc(handover->length);
-	error = read_all(fd, *body, handover->length);
+	error = small_file__read_all(fd, *body, handover->length, 0);
 	close(fd);
 	if (!error)
 		return 1;

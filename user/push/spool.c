@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "base/small_file.h"
 #include "base/xalloc.h"
 #include "push/queue.h"
 #include "push/spool.h"
@@ -98,30 +99,6 @@ void spool__close(struct spool *spool)
 	free(spool);
 }
 
-static bool read_all(int fd, void *bytes, size_t length, off_t from)
-{
-	for (size_t at = 0; at < length;) {
-		ssize_t got = pread(fd, (char *)bytes + at, length - at, from + (off_t)at);
-
-		if (got <= 0)
-			return false;
-		at += (size_t)got;
-	}
-	return true;
-}
-
-static bool write_all(int fd, const void *bytes, size_t length)
-{
-	for (size_t at = 0; at < length;) {
-		ssize_t written = write(fd, (const char *)bytes + at, length - at);
-
-		if (written < 0)
-			return false;
-		at += (size_t)written;
-	}
-	return true;
-}
-
 static int compare_names(const void *left, const void *right)
 {
 	return strcmp(((const struct name *)left)->text, ((const struct name *)right)->text);
@@ -175,7 +152,7 @@ static bool is_named(int fd, const struct head *head, const char *name)
 	if (head->name_length != strlen(name))
 		return false;
 	read = xmalloc(head->name_length + 1);
-	same = read_all(fd, read, head->name_length, sizeof(*head)) &&
+	same = !small_file__read_all(fd, read, head->name_length, sizeof(*head)) &&
 	       memcmp(read, name, head->name_length) == 0;
 	free(read);
 	return same;
@@ -214,7 +191,7 @@ static struct push_request *read_head(const struct spool *spool, const char *nam
 
 	if (fd < 0)
 		return NULL;
-	if (read_all(fd, &head, sizeof(head), 0) && is_whole(&head, size)) {
+	if (!small_file__read_all(fd, &head, sizeof(head), 0) && is_whole(&head, size)) {
 		destination = find_destination(spool, fd, &head);
 		if (destination < spool->destinations->count) {
 			request = xcalloc(1, sizeof(*request));
@@ -300,8 +277,9 @@ static bool write_file(const struct spool *spool, const struct push_request *req
 	fd = openat(spool->folder, UNWRITTEN, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 	if (fd < 0)
 		return false;
-	written = write_all(fd, &head, sizeof(head)) && write_all(fd, name, head.name_length) &&
-		  write_all(fd, request->body, request->length);
+	written = !small_file__write_all(fd, &head, sizeof(head)) &&
+		  !small_file__write_all(fd, name, head.name_length) &&
+		  !small_file__write_all(fd, request->body, request->length);
 	close(fd);
 	return written && !renameat(spool->folder, UNWRITTEN, spool->folder,
 				    name_of(request->file, false).text);
@@ -353,8 +331,8 @@ bool spool__load(struct spool *spool, struct push_request *request)
 	if (fd < 0)
 		return false;
 	request->body = xmalloc(request->length);
-	got = read_all(fd, request->body, request->length,
-		       (off_t)(sizeof(struct head) + strlen(destination->name)));
+	got = !small_file__read_all(fd, request->body, request->length,
+				    (off_t)(sizeof(struct head) + strlen(destination->name)));
 	close(fd);
 	return got;
 }

@@ -16,6 +16,7 @@
 #include <bpf/libbpf.h>
 
 #include "base/log.h"
+#include "base/small_file.h"
 #include "base/xalloc.h"
 #include "events/tracepoint_types.h"
 #include "processes/pid_namespace.h"
@@ -76,14 +77,10 @@ enum exit_status obstacle__say(struct obstacle obstacle)
 
 bool privileges__read_number(const char *path, double *number)
 {
-	FILE *file = fopen(path, "re");
-	bool found;
+	char text[64];
 
-	if (!file)
-		return false;
-	found = fscanf(file, "%lf", number) == 1;
-	fclose(file);
-	return found;
+	small_file__read(path, text, sizeof(text));
+	return sscanf(text, "%lf", number) == 1;
 }
 
 double privileges__rate_limit(void)
