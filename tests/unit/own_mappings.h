@@ -12,12 +12,24 @@
 #include <string.h>
 
 #include "reading/process.h"
+#include "reading/reader.h"
 #include "wrap.h"
 
 static int files_opened;
 
 /* A part of the path of files that cannot be opened; NULL: all can. */
 static const char *unopened;
+
+/* A pipe: while it is empty no file can be opened; 0: there is none. */
+static int awaited;
+
+static inline int64_t await_pipe(void *desk)
+{
+	char byte;
+
+	(void)desk;
+	return read(awaited, &byte, 1);
+}
 
 /* Finds the path of what is mapped at START; returns whether there is one that may be opened. */
 static inline bool find_path(uint64_t start, char path[PATH_MAX])
@@ -40,8 +52,9 @@ WRAP(int, process__open_mapping, pid_t pid, pid_t reader, const struct mapping *
 {
 	char path[PATH_MAX];
 
-	(void)pid;
 	(void)reader;
+	if (awaited)
+		return reader__run(pid, await_pipe);
 	if (!find_path(mapping->start, path))
 		return -ENOENT;
 	files_opened++;

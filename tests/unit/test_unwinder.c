@@ -454,6 +454,33 @@ static void what_has_ended_is_not_read_anew(void **state)
 	assert_false(unwinder__place(unwinder, SERIAL + 1, zlib_address()).is_mapped);
 }
 
+/* A file server that hangs for a while has no file lost. */
+static void reads_again_what_came_late(void **state)
+{
+	uint64_t missed = reader__missed(getpid());
+	int pipe_ends[2];
+
+	(void)state;
+	assert_int_equal(pipe(pipe_ends), 0);
+	awaited = pipe_ends[0];
+	added_ns = now_ns() + AHEAD_NS;
+	unwinder__add(unwinder, SERIAL, getpid(), zlib_data(), 0, true);
+	unwinder__work(unwinder, added_ns);
+	assert_true(reader__was_late(getpid(), missed));
+	assert_null(unwinder__place(unwinder, SERIAL, zlib_address()).file);
+	assert_int_equal(write(pipe_ends[1], "x", 1), 1);
+	reader__wait(getpid());
+	awaited = 0;
+	/* Beside other work, it may come late once more. */
+	for (int i = 1; i < 60 && !unwinder__place(unwinder, SERIAL, zlib_address()).file; i++) {
+		reader__wait(getpid());
+		unwinder__work(unwinder, added_ns + i * SECOND);
+	}
+	assert_described(zlib_address());
+	close(pipe_ends[0]);
+	close(pipe_ends[1]);
+}
+
 /* Its file is not there any more when all begins anew. */
 static void forgets_which_file_was_the_interpreter(void **state)
 {
@@ -525,6 +552,7 @@ int main(void)
 		TEST(begins_anew_once_a_minute),
 		TEST(reads_at_once_what_begins_anew),
 		TEST(what_has_ended_is_not_read_anew),
+		TEST(reads_again_what_came_late),
 		TEST(forgets_which_file_was_the_interpreter),
 		TEST(does_without_any_memory),
 		TEST(does_without_what_the_kernel_refuses),

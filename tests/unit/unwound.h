@@ -12,6 +12,7 @@
 
 #include "base/now.h"
 #include "own_mappings.h"
+#include "reading/reader.h"
 #include "unwind/unwinder.h"
 #include "unwind_maps.h"
 
@@ -108,9 +109,18 @@ static inline uint64_t zlib_data(void)
 
 static inline void add(bool whole)
 {
+	uint64_t missed;
+
 	added_ns = now_ns() + AHEAD_NS;
 	unwinder__add(unwinder, SERIAL, getpid(), zlib_data(), 0, whole);
-	unwinder__work(unwinder, added_ns);
+	/* Beside other work, a page of a file may take long to come. */
+	do {
+		missed = reader__missed(getpid());
+		reader__wait(getpid());
+		unwinder__work(unwinder, added_ns);
+		added_ns += SECOND;
+	} while (reader__missed(getpid()) != missed);
+	added_ns -= SECOND;
 }
 
 static inline uint64_t map_code(void)

@@ -43,6 +43,13 @@ bool reader__has_given_up(pid_t pid);
  * changes while it is computed. */
 uint64_t reader__missed(pid_t pid);
 
+/* Whether process PID did not answer at some time since it had MISSED calls, and has not been given
+ * up: what was read then can be read later. */
+static inline bool reader__was_late(pid_t pid, uint64_t missed)
+{
+	return reader__missed(pid) != missed && !reader__has_given_up(pid);
+}
+
 /* Waits until process PID answers or is given up. */
 void reader__wait(pid_t pid);
 

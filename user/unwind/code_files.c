@@ -15,6 +15,7 @@
 #include "base/sorted.h"
 #include "base/xalloc.h"
 #include "pybpfprof.h"
+#include "reading/reader.h"
 #include "unwind/cfi.h"
 #include "unwind/code_files.h"
 #include "unwind/file_rows.h"
@@ -110,6 +111,8 @@ static void close_read(struct code_file *file)
 
 void code_file__read_symbols(struct code_file *file)
 {
+	uint64_t missed = reader__missed(file->budget.pid);
+
 	if (file->has_symbols)
 		return;
 	file->has_symbols = true;
@@ -117,6 +120,10 @@ void code_file__read_symbols(struct code_file *file)
 		file->memory->is_full = true;
 	else if (file->image)
 		file->symbols = symbols__read(file->image, file->memory->limit);
+	if (!file->symbols && reader__was_late(file->budget.pid, missed)) {
+		file->has_symbols = false;
+		return;
+	}
 	file->memory->used += symbols__bytes(file->symbols);
 	close_read(file);
 }
@@ -148,17 +155,21 @@ static bool is_greenlet(const struct code_file *file)
 	return has_prefix(name + (name[0] == '_'), "greenlet.");
 }
 
-/* Reads and marks the rows of FILE.  0, -ENOENT if it has no unwind data, or as cfi__read. */
+/* Reads and marks the rows of FILE.  0, -ENOENT if it has no unwind data, -ETIMEDOUT if they can be
+ * read later, or as cfi__read. */
 static int read_rows(struct code_file *file, struct cfi_rows *rows)
 {
+	uint64_t missed = reader__missed(file->budget.pid);
 	bool plumbing = has_plumbing(file);
 	struct cfi_section section;
 	void *bytes = NULL;
 	int error;
 
-	file->has_rows = true;
 	if (file->image)
 		bytes = cfi__load(file->image, &section);
+	if (!bytes && reader__was_late(file->budget.pid, missed))
+		return -ETIMEDOUT;
+	file->has_rows = true;
 	close_read(file);
 	if (!bytes)
 		return -ENOENT;
@@ -367,15 +378,15 @@ static void make_rows(struct code_files *files, struct code_file *file)
 	int64_t begin_ns = now_ns();
 	int error;
 
-	file->is_wanted = false;
 	error = read_rows(file, &rows);
+	file->is_wanted = error == -ETIMEDOUT;
 	if (!error)
 		error = write_rules(files, &rows, &entry.rules);
 	if (!error)
 		error = file_rows__store(files->chunks, &rows, &entry);
 	if (!error)
 		error = write_file(files, file, &entry);
-	if (!code_files__note_full(files, error) && error)
+	if (!code_files__note_full(files, error) && error && !file->is_wanted)
 		write_file(files, file, &without_rows);
 	log__debug("%s: %zu unwind rows, %zu rules, %zu not supported, in %.1f ms%s%s",
 		   name_of(file), rows.count, rows.rule_count, rows.unsupported,

@@ -21,6 +21,7 @@
 #include "base/xalloc.h"
 #include "pybpfprof.h"
 #include "reading/process.h"
+#include "reading/reader.h"
 #include "reading/target_memory.h"
 #include "unwind/perf_maps.h"
 #include "unwind/unwinder.h"
@@ -280,6 +281,7 @@ static bool has_changed(struct unwound_process *process, const struct mapping *m
 
 static void read_process(struct unwinder *unwinder, struct unwound_process *process, int64_t now)
 {
+	uint64_t missed = reader__missed(process->pid);
 	pid_t reader = process__reader(process->pid);
 	struct mapping *mappings;
 	bool cut;
@@ -296,6 +298,11 @@ static void read_process(struct unwinder *unwinder, struct unwound_process *proc
 		process->wait_ns *= 2;
 	}
 	process->again_ns = now + process->wait_ns;
+	/* Files may be missing. */
+	if (reader__was_late(process->pid, missed)) {
+		process->digest = 0;
+		process->lacks = true;
+	}
 	free(mappings);
 }
 
