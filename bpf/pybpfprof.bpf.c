@@ -199,10 +199,11 @@ static __always_inline struct event_counters *counters_of(__u32 cpu, __u32 event
 	return counted ? &counted->of[event] : 0;
 }
 
-/* What count_sample does while the counter says so. */
-static __always_inline bool count_walk(struct walk *walk, struct target *target,
-				       struct event_counters *counter, __u32 cpu, __u32 event,
-				       __u64 value)
+/* Walks the current thread's stack and counts it as a sample of EVENT.  WALK has its target and its
+ * registers, and the kernel's frames.  Returns whether the stack has a slot. */
+static __always_inline bool count_sample(struct walk *walk, struct target *target,
+					 struct event_counters *counter, __u32 cpu, __u32 event,
+					 __u64 value)
 {
 	__u64 thread = bpf_get_current_pid_tgid();
 	struct task_view task = view_task();
@@ -240,22 +241,6 @@ static __always_inline bool count_walk(struct walk *walk, struct target *target,
 		push_kernel_frames(cpu);
 	counter->outcomes[walk->outcome % OUTCOME_SLOTS]++;
 	return count_stack(walk, counter, cpu, event, value);
-}
-
-/* Walks the current thread's stack and counts it as a sample of EVENT.  WALK has its target and its
- * registers, and the kernel's frames.  Returns whether the stack has a slot. */
-static __always_inline bool count_sample(struct walk *walk, struct target *target,
-					 struct event_counters *counter, __u32 cpu, __u32 event,
-					 __u64 value)
-{
-	bool has_slot;
-
-	counter->working = 1;
-	BARRIER();
-	has_slot = count_walk(walk, target, counter, cpu, event, value);
-	BARRIER();
-	counter->working = 0;
-	return has_slot;
 }
 
 /* Takes the CPU's scratch.  Programs may interrupt one another, so another one may have it: then
@@ -296,14 +281,13 @@ static __noinline void sample_thread(void *context, struct bpf_perf_event_data *
 
 	if (!counter || !walk || !claim(walk, counter))
 		return;
-	if (!take_target(walk, target, counter, interrupted && !event)) {
-		release(walk);
-		return;
-	}
+	counter->working = 1;
+	BARRIER();
+	if (!take_target(walk, target, counter, interrupted && !event))
+		goto done;
 	if (passes_over(&walk->target)) {
 		counter->passed++;
-		release(walk);
-		return;
+		goto done;
 	}
 	if (config.blamed & 1 << event)
 		value *= gil_waiters(&walk->target);
@@ -317,6 +301,9 @@ static __noinline void sample_thread(void *context, struct bpf_perf_event_data *
 	if (walk->in_interrupt)
 		walk->has_registers = 0;
 	count_sample(walk, target, counter, cpu, event, value << rate_shift(&walk->target));
+done:
+	BARRIER();
+	counter->working = 0;
 	release(walk);
 }
 

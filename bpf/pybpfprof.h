@@ -431,7 +431,7 @@ struct blocked_thread {
 struct event_counters {
 	__u64 arrived; /* runs of the program, in targets or not; only where they are compared */
 	__u64 events;  /* samples; counted on entry, before anything else is known */
-	__u64 working; /* 1: a sample of `events` is not in the counters below yet */
+	__u64 working; /* 1: a sample is being counted, here and in a slot */
 	__u64 passed;  /* runs that a lowered rate passes over; they are not in `events` */
 	__u64 without_gil; /* samples of threads that did not hold the GIL, or while none waited for
 			    * it; they are in `events`, and have no outcome */

@@ -24,7 +24,8 @@
 		_found;                                           \
 	})
 
-/* Empties the table HEAD, and has RELEASE free each entry.  HASH_DEL would look up each one. */
+/* Empties the table HEAD, whose entries are in no other and linked by `hh`, and has RELEASE free
+ * each. HASH_DEL would look up each one. */
 #define HASH_EMPTY(head, release)                      \
 	do {                                           \
 		__typeof__(*(head)) *_entry = head;    \

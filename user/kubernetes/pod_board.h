@@ -15,7 +15,7 @@
 #define BOARD_BYTES (16U << 20)
 
 struct pod_board {
-	/* What the writer reports of itself. */
+	/* Of the writer. */
 	_Atomic bool current;	   /* it knows all pods */
 	_Atomic uint64_t bytes;	   /* its private memory */
 	_Atomic uint64_t cpu_ns;   /* CPU time that it and the writers before it used */
@@ -34,7 +34,7 @@ struct pod_board {
 struct pod_board *pod_board__new(void);
 void pod_board__free(struct pod_board *board);
 
-/* False if TEXT is too long.  Then the text before stays, and the board is not current until
+/* False if TEXT is too long.  Then the text before stays, and the board is crowded until
  * another write succeeds. */
 bool pod_board__write(struct pod_board *board, const char *text, size_t length);
 

@@ -44,7 +44,7 @@ bool reader__has_given_up(pid_t pid);
 uint64_t reader__missed(pid_t pid);
 
 /* Whether process PID did not answer at some time since it had MISSED calls, and has not been given
- * up: what was read then can be read later. */
+ * up: what could not be read then can be read later. */
 static inline bool reader__was_late(pid_t pid, uint64_t missed)
 {
 	return reader__missed(pid) != missed && !reader__has_given_up(pid);

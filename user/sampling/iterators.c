@@ -57,11 +57,13 @@ int iterators__find_kernel_pid(struct pybpfprof_bpf *bpf, pid_t pid, pid_t *kern
 
 int iterators__attach_waits(struct pybpfprof_bpf *bpf)
 {
-	union bpf_iter_link_info map = { .map.map_fd = bpf_map__fd(bpf->maps.waits) };
 	struct bpf_iter_attach_opts options;
+	union bpf_iter_link_info map;
 
-	/* libbpf checks the padding, too. */
+	/* libbpf and the kernel check the padding, too. */
 	memset(&options, 0, sizeof(options));
+	memset(&map, 0, sizeof(map));
+	map.map.map_fd = bpf_map__fd(bpf->maps.waits);
 	options.sz = sizeof(options);
 	options.link_info = &map;
 	options.link_info_len = sizeof(map);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* BPF's programs that user space has run for each thread, or for each wait that goes on. */
+/* BPF's programs that user space runs for each thread, or for each wait that goes on. */
 #ifndef PYBPFPROF_ITERATORS_H
 #define PYBPFPROF_ITERATORS_H
 

@@ -32,9 +32,10 @@ void programs__await(const volatile struct cpu_counters *counters, uint32_t cpus
 
 	/* Where one CPU is online this waits for nothing, and a program may have been preempted. */
 	syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL, 0, 0);
-	for (uint32_t i = 0; i < cpus * EVENTS_MAX; i++)
-		while (counters[i / EVENTS_MAX].of[i % EVENTS_MAX].working && now_ns() < until)
-			usleep(1000);
+	for (uint32_t cpu = 0; cpu < cpus; cpu++)
+		for (size_t event = 0; event < EVENTS_MAX; event++)
+			while (counters[cpu].of[event].working && now_ns() < until)
+				usleep(1000);
 }
 
 bool programs__measure_waits(const struct pybpfprof_bpf *bpf)

@@ -109,21 +109,39 @@ static void close_read(struct code_file *file)
 	file->image = NULL;
 }
 
+/* Whether the process that FILE is read of does not answer, but may later. */
+static bool has_to_wait(const struct code_file *file)
+{
+	return !reader__answers(file->budget.pid) && !reader__has_given_up(file->budget.pid);
+}
+
+/* Whether that was so for some of what was read since it had MISSED calls.  Then it is read again,
+ * for the BUDGET of that time. */
+static bool was_late(struct code_file *file, uint64_t missed, const struct elf_budget *budget)
+{
+	if (!reader__was_late(file->budget.pid, missed))
+		return false;
+	file->budget = *budget;
+	return true;
+}
+
 void code_file__read_symbols(struct code_file *file)
 {
 	uint64_t missed = reader__missed(file->budget.pid);
+	struct elf_budget budget = file->budget;
 
-	if (file->has_symbols)
+	if (file->has_symbols || has_to_wait(file))
 		return;
-	file->has_symbols = true;
 	if (file->memory->used >= file->memory->limit)
 		file->memory->is_full = true;
 	else if (file->image)
 		file->symbols = symbols__read(file->image, file->memory->limit);
-	if (!file->symbols && reader__was_late(file->budget.pid, missed)) {
-		file->has_symbols = false;
+	if (was_late(file, missed, &budget)) {
+		symbols__free(file->symbols);
+		file->symbols = NULL;
 		return;
 	}
+	file->has_symbols = true;
 	file->memory->used += symbols__bytes(file->symbols);
 	close_read(file);
 }
@@ -160,15 +178,22 @@ static bool is_greenlet(const struct code_file *file)
 static int read_rows(struct code_file *file, struct cfi_rows *rows)
 {
 	uint64_t missed = reader__missed(file->budget.pid);
-	bool plumbing = has_plumbing(file);
+	bool plumbing = has_plumbing(file), is_marked = plumbing || is_greenlet(file);
+	struct elf_budget budget = file->budget;
 	struct cfi_section section;
 	void *bytes = NULL;
 	int error;
 
+	if (is_marked)
+		code_file__read_symbols(file);
+	if (has_to_wait(file) || (is_marked && !file->has_symbols))
+		return -ETIMEDOUT;
 	if (file->image)
 		bytes = cfi__load(file->image, &section);
-	if (!bytes && reader__was_late(file->budget.pid, missed))
+	if (was_late(file, missed, &budget)) {
+		free(bytes);
 		return -ETIMEDOUT;
+	}
 	file->has_rows = true;
 	close_read(file);
 	if (!bytes)
@@ -181,10 +206,8 @@ static int read_rows(struct code_file *file, struct cfi_rows *rows)
 	file->function_count = rows->start_count;
 	rows->starts = NULL;
 	file->memory->used += function_bytes(file);
-	if (plumbing || is_greenlet(file)) {
-		code_file__read_symbols(file);
+	if (is_marked)
 		file_rows__mark(rows, file->symbols, !plumbing);
-	}
 	return 0;
 }
 
@@ -282,6 +305,7 @@ struct code_file *code_files__get(struct code_files *files, pid_t pid, pid_t rea
 				  const struct mapping *mapping,
 				  const struct file_identity *identity)
 {
+	uint64_t missed = reader__missed(pid);
 	struct file_identity found = { 0 };
 	struct code_file *file = HASH_GET(hh, files->all, identity);
 	int fd;
@@ -302,7 +326,7 @@ struct code_file *code_files__get(struct code_files *files, pid_t pid, pid_t rea
 		return NULL;
 	}
 	file = open_file(fd, pid, identity, &files->memory);
-	if (!file->part_count) {
+	if (!file->part_count || reader__was_late(pid, missed)) {
 		free_file(file);
 		return NULL;
 	}

@@ -298,8 +298,10 @@ static void read_process(struct unwinder *unwinder, struct unwound_process *proc
 		process->wait_ns *= 2;
 	}
 	process->again_ns = now + process->wait_ns;
-	/* Files may be missing. */
+	/* Some files may be missing: all are read again. */
 	if (reader__was_late(process->pid, missed)) {
+		process->wait_ns = AGAIN_NS;
+		process->again_ns = now + AGAIN_NS;
 		process->digest = 0;
 		process->lacks = true;
 	}
