@@ -136,12 +136,9 @@ static enum verdict try_lockdown(struct check *check)
 
 static enum verdict try_kernel_symbols(struct check *check)
 {
-	struct kernel_symbols *symbols = kernel_symbols__read(KERNEL_SYMBOLS_PATH);
-	bool shown = symbols;
-
-	kernel_symbols__free(symbols);
-	return shown ? check__say(check, OK, KERNEL_SYMBOLS_PATH)
-		     : check__say(check, LIMITED, "hidden");
+	if (kernel_symbols__are_shown(KERNEL_SYMBOLS_PATH))
+		return check__say(check, OK, KERNEL_SYMBOLS_PATH);
+	return check__say(check, LIMITED, "hidden");
 }
 
 /* 0 or -errno. */

@@ -66,21 +66,53 @@ static int compare(const void *left, const void *right)
 	return (a->name < b->name) - (a->name > b->name);
 }
 
+/* A line: "ffffffff81000000 T _text" or "ffffffffc0000000 t init [module]".  Address 0: the line is
+ * invalid, or its address is hidden. */
+struct line {
+	char text[NAME_BYTES + 64];
+	uint64_t address;
+	char kind, *name;
+};
+
+/* Takes the next line of FILE; false at its end. */
+static bool read_line(FILE *file, struct line *line)
+{
+	char *end;
+
+	if (!fgets(line->text, sizeof(line->text), file))
+		return false;
+	line->address = strtoull(line->text, &end, 16);
+	if (end[0] != ' ' || !end[1] || end[2] != ' ') {
+		line->address = 0;
+		return true;
+	}
+	line->kind = end[1];
+	line->name = end + 3;
+	line->name[strcspn(line->name, " \t\n")] = '\0';
+	return true;
+}
+
+bool kernel_symbols__are_shown(const char *path)
+{
+	FILE *file = fopen(path, "re");
+	struct line line = { .address = 0 };
+
+	while (file && !line.address && read_line(file, &line))
+		;
+	if (file)
+		fclose(file);
+	return line.address;
+}
+
 struct kernel_symbols *kernel_symbols__read(const char *path)
 {
 	struct kernel_symbols *symbols = xcalloc(1, sizeof(*symbols));
 	FILE *file = fopen(path, "re");
-	char line[NAME_BYTES + 64], *end;
+	struct line line;
 
-	/* "ffffffff81000000 T _text" or "ffffffffc0000000 t init [module]" */
-	while (file && fgets(line, sizeof(line), file)) {
-		uint64_t address = strtoull(line, &end, 16);
-
-		if (!address || end[0] != ' ' || !end[1] || end[2] != ' ')
-			continue;
-		end[3 + strcspn(end + 3, " \t\n")] = '\0';
-		add_symbol(symbols, address, end[1], end + 3);
-	}
+	while (file && read_line(file, &line))
+		if (line.address)
+			add_symbol(symbols, line.address, line.kind, line.name);
 	if (file)
 		fclose(file);
 	if (!symbols->count) {

@@ -15,6 +15,9 @@ struct kernel_symbols;
  * hides them from all users. */
 #define KERNEL_SYMBOLS_MENDS "run as root or add CAP_SYSLOG; kernel.kptr_restrict must not be 2"
 
+/* Whether the kernel shows them in PATH, a file like KERNEL_SYMBOLS_PATH. */
+bool kernel_symbols__are_shown(const char *path);
+
 /* Reads PATH, a file like KERNEL_SYMBOLS_PATH: a line has an address in hex, a letter for the kind,
  * a name, and perhaps [MODULE].  NULL if the kernel hides the addresses: it shows 0 then.  Free
  * with kernel_symbols__free, NULL too. */
