@@ -25,6 +25,14 @@ def version(interpreter):
     return [int(number) for number in re.findall(r"\d+", interpreter)[:3]], interpreter
 
 
+def markdown(rows):
+    """A table; the first row is its head."""
+    rows = [[cell.replace("|", "\\|") for cell in row] for row in rows]
+    widths = [max(map(len, column)) for column in zip(*rows)]
+    rows.insert(1, ["-" * width for width in widths])
+    return "".join("| %s |\n" % " | ".join(map(str.ljust, row, widths)) for row in rows)
+
+
 def table(results):
     """Markdown, a row for each interpreter; "" where no test has proved anything."""
     by_place = {}
@@ -41,6 +49,4 @@ def table(results):
     for interpreter in sorted(by_place, key=version):
         found = by_place[interpreter]
         rows.append([interpreter, *(cell(found.get(column)) for column in columns)])
-    widths = [max(map(len, column)) for column in zip(*rows)]
-    rows.insert(1, ["-" * width for width in widths])
-    return "".join("| %s |\n" % " | ".join(map(str.ljust, row, widths)) for row in rows)
+    return markdown(rows)

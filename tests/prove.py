@@ -111,11 +111,6 @@ def rows_of(results):
     return [json.loads(text) for each in results for text in each.properties.get("measured", [])]
 
 
-def markdown(lines):
-    lines = [lines[0], ["---"] * len(lines[0]), *lines[1:]]
-    return "".join("| %s |\n" % " | ".join(cell.replace("|", "\\|") for cell in line) for line in lines)
-
-
 def table(rows):
     """What was measured "..., INTERPRETER" of several has a column, the rest a row."""
     columns, others = {}, []
@@ -125,12 +120,11 @@ def table(rows):
             columns.setdefault((title, wanted), {})[name] = found
         else:
             others.append([what, found, wanted])
-    text = markdown([["measured", "found", "wanted"], *others]) + "\n" if others else ""
+    text = matrix.markdown([["measured", "found", "wanted"], *others]) + "\n" if others else ""
     names = sorted({name for found in columns.values() for name in found}, key=matrix.version)
     titles = ["%s (wanted: %s)" % (title, wanted) if wanted else title for title, wanted in columns]
-    return text + (markdown([["CPython", *titles],
-                             *([name, *(found.get(name, "-") for found in columns.values())] for name in names)])
-                   if names else "")
+    cells = [[name, *(found.get(name, "-") for found in columns.values())] for name in names]
+    return text + (matrix.markdown([["CPython", *titles], *cells]) if cells else "")
 
 
 def run_once_more(name, results):

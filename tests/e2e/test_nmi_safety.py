@@ -46,12 +46,11 @@ MAP_TYPES = {"array", "array_of_maps", "hash", "ringbuf"}
 
 HELPERS = "/usr/include/bpf/bpf_helper_defs.h"
 CALL = re.compile(r"\(85\) call ([^#\s]+)(?:#(\S+))?")
-# A function's name, the name that a call is of, or a call: its opcode; whose it is: 0 a helper's, 1 another
-# function's of the program, 2 a kernel function's; and its number.
-RAW = re.compile(r"^[0-9a-f]+ <(?!LBB)(\w+)>:$|R_BPF_64_32\s+(\S+)$|\t85 ([0-9a-f])0 00 00 ((?:[0-9a-f]{2}\s){4})",
+# A function's address and name, the name that a call is of, or a call: its opcode; whose it is: 0 a helper's,
+# 1 another function's of the program, 2 a kernel function's; and its number.  A static function is called by its
+# place in .text: the number is of the instruction before it.
+RAW = re.compile(r"^([0-9a-f]+) <(?!LBB)(\w+)>:$|R_BPF_64_32\s+(\S+)$|\t85 ([0-9a-f])0 00 00 ((?:[0-9a-f]{2}\s){4})",
                  re.MULTILINE)
-# A static function is called by its place in .text: the number is of the instruction before it.
-PLACE = re.compile(r"^([0-9a-f]+) <(?!LBB)(\w+)>:$", re.MULTILINE)
 # What runs upon perf events.
 SAMPLES = ("sample", "sample_1", "sample_2", "sample_3")
 
@@ -100,10 +99,11 @@ def test_programs_for_any_kernel(binary, require):
                             file.read(), re.DOTALL)}
     code = run(require("llvm-objdump"), "-d", "-r", "--section=perf_event", "--section=.text",
                os.path.join(os.path.dirname(binary), "pybpfprof.bpf.o"))
-    places = {int(address, 16) // 8: name for address, name in PLACE.findall(code) if name not in SAMPLES}
+    parts = RAW.findall(code)
+    places = {int(address, 16) // 8: name for address, name, *_ in parts if name and name not in SAMPLES}
     helpers, callees = collections.defaultdict(set), collections.defaultdict(set)
     function = called = None
-    for begun, callee, kind, number in RAW.findall(code):
+    for _, begun, callee, kind, number in parts:
         assert kind in ("", "0", "1"), "a kernel function is called"
         function = begun or function
         if kind:

@@ -442,8 +442,7 @@ bool code_table__has_other_roots(const struct code_table *table)
 	size_t count = 0;
 
 	for (size_t i = 0; i < ROOTS; i++) {
-		HASH_FIND(hh, table->codes, &table->roots[i], sizeof(table->roots[i]),
-			  codes[count]);
+		codes[count] = HASH_GET(hh, table->codes, &table->roots[i]);
 		if (codes[count])
 			addresses[count++] = table->roots[i];
 	}

@@ -107,9 +107,9 @@ void counts__free(struct counts *counts)
 static void add_entry(struct entry **entries, uint64_t name, uint32_t event, enum outcome outcome,
 		      struct amount amount)
 {
-	struct entry key = { .key = { name, outcome, event } }, *entry;
+	struct entry key = { .key = { name, outcome, event } };
+	struct entry *entry = HASH_GET(hh, *entries, &key.key);
 
-	HASH_FIND(hh, *entries, &key.key, sizeof(key.key), entry);
 	if (!entry) {
 		entry = xcalloc(1, sizeof(*entry));
 		entry->key = key.key;

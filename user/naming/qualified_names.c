@@ -329,7 +329,7 @@ void qualified_names__want(struct qualified_names *names, const struct target_pr
 	if (!code->code.name || (!generated && !has_bare_name(target, &code->code)))
 		return;
 	if (process) {
-		HASH_FIND(hh, process->wanted, &code->address, sizeof(code->address), wanted);
+		wanted = HASH_GET(hh, process->wanted, &code->address);
 		if (wanted)
 			give_up(names, process, wanted);
 	} else {

@@ -220,7 +220,7 @@ struct root_folder *root_folder__open(struct root_folder **all, pid_t pid)
 		return NULL;
 	}
 	place = (struct place){ directory.device, directory.inode, space.st_ino };
-	HASH_FIND(hh, *all, &place, sizeof(place), folder);
+	folder = HASH_GET(hh, *all, &place);
 	if (folder) {
 		close_both(root, mounts);
 	} else {

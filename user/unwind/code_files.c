@@ -115,28 +115,35 @@ static bool has_to_wait(const struct code_file *file)
 	return !reader__answers(file->budget.pid) && !reader__has_given_up(file->budget.pid);
 }
 
-/* Whether that was so for some of what was read since it had MISSED calls.  Then it is read again,
- * for the BUDGET of that time. */
-static bool was_late(struct code_file *file, uint64_t missed, const struct elf_budget *budget)
+/* The budget of FILE, of which something is read now. */
+static struct elf_budget begin_reading(struct code_file *file)
 {
-	if (!reader__was_late(file->budget.pid, missed))
+	file->budget.missed = reader__missed(file->budget.pid);
+	return file->budget;
+}
+
+/* Whether the process did not answer for some of what was read since BEGUN, begin_reading's.  Then
+ * that is read again, and spends nothing. */
+static bool was_late(struct code_file *file, const struct elf_budget *begun)
+{
+	if (!reader__was_late(begun->pid, begun->missed))
 		return false;
-	file->budget = *budget;
+	file->budget = *begun;
 	return true;
 }
 
 void code_file__read_symbols(struct code_file *file)
 {
-	uint64_t missed = reader__missed(file->budget.pid);
-	struct elf_budget budget = file->budget;
+	struct elf_budget begun;
 
 	if (file->has_symbols || has_to_wait(file))
 		return;
+	begun = begin_reading(file);
 	if (file->memory->used >= file->memory->limit)
 		file->memory->is_full = true;
 	else if (file->image)
 		file->symbols = symbols__read(file->image, file->memory->limit);
-	if (was_late(file, missed, &budget)) {
+	if (was_late(file, &begun)) {
 		symbols__free(file->symbols);
 		file->symbols = NULL;
 		return;
@@ -177,9 +184,8 @@ static bool is_greenlet(const struct code_file *file)
  * read later, or as cfi__read. */
 static int read_rows(struct code_file *file, struct cfi_rows *rows)
 {
-	uint64_t missed = reader__missed(file->budget.pid);
 	bool plumbing = has_plumbing(file), is_marked = plumbing || is_greenlet(file);
-	struct elf_budget budget = file->budget;
+	struct elf_budget begun;
 	struct cfi_section section;
 	void *bytes = NULL;
 	int error;
@@ -188,9 +194,10 @@ static int read_rows(struct code_file *file, struct cfi_rows *rows)
 		code_file__read_symbols(file);
 	if (has_to_wait(file) || (is_marked && !file->has_symbols))
 		return -ETIMEDOUT;
+	begun = begin_reading(file);
 	if (file->image)
 		bytes = cfi__load(file->image, &section);
-	if (was_late(file, missed, &budget)) {
+	if (was_late(file, &begun)) {
 		free(bytes);
 		return -ETIMEDOUT;
 	}
@@ -305,9 +312,9 @@ struct code_file *code_files__get(struct code_files *files, pid_t pid, pid_t rea
 				  const struct mapping *mapping,
 				  const struct file_identity *identity)
 {
-	uint64_t missed = reader__missed(pid);
 	struct file_identity found = { 0 };
 	struct code_file *file = HASH_GET(hh, files->all, identity);
+	uint64_t missed;
 	int fd;
 
 	if (file)
@@ -325,6 +332,7 @@ struct code_file *code_files__get(struct code_files *files, pid_t pid, pid_t rea
 		target_file__close(pid, fd);
 		return NULL;
 	}
+	missed = reader__missed(pid);
 	file = open_file(fd, pid, identity, &files->memory);
 	if (!file->part_count || reader__was_late(pid, missed)) {
 		free_file(file);

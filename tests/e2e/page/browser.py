@@ -25,6 +25,13 @@ SWITCHES = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--
             "--remote-debugging-pipe"]
 
 
+def wait(condition):
+    """Returns when that holds, or after a minute: what a test asserts then says more."""
+    patience = time.monotonic() + 60
+    while not condition() and time.monotonic() < patience:
+        time.sleep(0.05)
+
+
 class WebDriverError(Exception):
     """What the driver answered instead of a value."""
 
@@ -112,9 +119,7 @@ class Browser:
 
     def await_paint(self):
         """Until a page is painted for the first time, Chromium drops what is typed."""
-        patience = time.monotonic() + 60
-        while not self.run("return performance.getEntriesByType('paint').length") and time.monotonic() < patience:
-            time.sleep(0.05)
+        wait(lambda: self.run("return performance.getEntriesByType('paint').length"))
 
     def reload(self):
         self.ask("POST", "/refresh")

@@ -30,11 +30,10 @@ import itertools
 import json
 import re
 import subprocess
-import time
 
 import pytest
 
-from page.browser import Browser, find_browser
+from page.browser import Browser, find_browser, wait
 
 LOAD, LOAD_NEXT = "Loader.load (pkg/load.py:20)", "Loader.load (pkg/load.py:21)"
 FIB, MAIN = "fib (pkg/fib.py:5)", "main (app.py:10)"
@@ -118,16 +117,9 @@ class Page:
 
     def search(self, text):
         self.browser.press("/")
-        self.wait(lambda: self.browser.run("return document.activeElement.id") == "search")
+        wait(lambda: self.browser.run("return document.activeElement.id") == "search")
         self.browser.type(text)
-        self.wait(lambda: self.state("query") == text)
-
-    @staticmethod
-    def wait(condition):
-        """Returns when that holds, or after a minute: what a test asserts then says more."""
-        patience = time.monotonic() + 60
-        while not condition() and time.monotonic() < patience:
-            time.sleep(0.05)
+        wait(lambda: self.state("query") == text)
 
     def shares(self):
         return self.ask("shares()")
