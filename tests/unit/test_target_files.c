@@ -81,6 +81,24 @@ static void regular_files_are_opened(void **state)
 	target_file__close(getpid(), fd);
 }
 
+/* Its time of access is before its last change: relatime would write a new one. */
+static void reading_leaves_the_time_of_access(void **state)
+{
+	const struct timespec times[] = { { .tv_sec = 1000 }, { .tv_sec = 2000 } };
+	int fd = open("regular", O_CREAT | O_WRONLY, 0600);
+	struct stat status;
+	char byte;
+
+	assert_int_equal(write(fd, "content", 7), 7);
+	assert_int_equal(futimens(fd, times), 0);
+	close(fd);
+	fd = open_below(*state, "regular");
+	assert_int_equal(read(fd, &byte, 1), 1);
+	assert_int_equal(fstat(fd, &status), 0);
+	assert_int_equal(status.st_atim.tv_sec, 1000);
+	target_file__close(getpid(), fd);
+}
+
 /* By its path as by a descriptor; with other contents it is another one. */
 static void regular_files_are_identified(void **state)
 {
@@ -214,6 +232,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(regular_files_are_opened, enter_folder,
+						leave_folder),
+		cmocka_unit_test_setup_teardown(reading_leaves_the_time_of_access, enter_folder,
 						leave_folder),
 		cmocka_unit_test_setup_teardown(regular_files_are_identified, enter_folder,
 						leave_folder),
