@@ -288,12 +288,13 @@ class TestChildren:
         assert all(PROCESS.fullmatch(frames[0].label) for frames, _ in run.stacks)
 
     def test_what_ended_before_it_was_known(self, profile, any_python, tmp_path):
-        """Each a file that nobody has seen yet, gone when user space looks: in no stack, but named."""
+        """Each a file that nobody has seen yet, gone when user space looks: in no stack, but named.
+        The Python runs for long, as they may all wait for user space on a busy machine."""
         paths = [tmp_path / str(number) / "short_of_this_test" for number in range(300)]
         for path in paths:
             path.parent.mkdir()
             shutil.copy("/bin/true", path)
-        python = [any_python.path, os.path.join(PROGRAMS, "family.py"), "child", "0.5"]
+        python = [any_python.path, os.path.join(PROGRAMS, "family.py"), "child", "2"]
         run = profile("-s", "-r", 999, command=[
             "sh", "-c", 'for each; do case $each in *_test) $each;; esac; done; shift 300; "$@"; true', "sh",
             *map(str, paths), *python])

@@ -23,7 +23,8 @@ static struct {
 	uint64_t serial, untold, crowded;
 	uint32_t image; /* the last file that it was told of, by its number */
 	bool sees_mappings;
-	bool has_no_layout; /* nor room for one */
+	bool is_written_over; /* processes keep their entries */
+	bool has_no_layout;   /* nor room for one */
 } kernel;
 
 static struct target *entry_of(pid_t kernel_pid)

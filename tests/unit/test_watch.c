@@ -182,6 +182,26 @@ static void what_maps_a_file_before_it_is_unknown_has_its_command(void **state)
 	end(bench);
 }
 
+/* Its entry is what it was forked as again, and it ends before user space looks. */
+static void what_was_written_over_has_its_command(void **state)
+{
+	struct bench *bench = prepare(FOLLOW_CHILDREN, false);
+	struct ledger ledger = { 0 };
+
+	(void)state;
+	begin_sampling(bench);
+	tell(bench, PROCESS_FORKED, CHILD, 1001, TARGET_OTHER, 1000);
+	kernel.is_written_over = true;
+	process.is_gone = true;
+	tell(bench, PROCESS_EXECUTED, CHILD, 1002, TARGET_WAITING, 1001);
+	entry_of(CHILD)->waiting = 3;
+	tell(bench, PROCESS_ENDED, CHILD, 1002, TARGET_WAITING, 0);
+	watch__account(bench->watch, &ledger);
+	assert_int_equal(ledger.unknown.samples, 3);
+	assert_string_equal(ledger.unknown.commands[0].name, "gone");
+	end(bench);
+}
+
 /* It could only not be read just then. */
 static void what_turns_out_unwanted_is_not_unknown(void **state)
 {
@@ -610,6 +630,7 @@ int main(void)
 		cmocka_unit_test(a_layout_without_room_is_a_reason),
 		cmocka_unit_test(a_child_of_what_is_unknown_has_its_command),
 		cmocka_unit_test(what_maps_a_file_before_it_is_unknown_has_its_command),
+		cmocka_unit_test(what_was_written_over_has_its_command),
 		cmocka_unit_test(what_turns_out_unwanted_is_not_unknown),
 		cmocka_unit_test(a_child_that_was_written_over_is_mended),
 		cmocka_unit_test(a_child_has_the_rate_of_its_parent),

@@ -249,7 +249,7 @@ static inline void tell(struct bench *bench, enum process_event event, pid_t pid
 
 	if (event == PROCESS_ENDED)
 		memset(entry_of(pid), 0, sizeof(struct target));
-	else
+	else if (!kernel.is_written_over)
 		*entry_of(pid) = (struct target){
 			.serial = serial,
 			.state = state,

@@ -296,8 +296,10 @@ static void mend(struct watch *watch, struct watched *watched)
 	} else if (watched->unwanted && !watched->is_undecided) {
 		target_map__set_aside(watch->map, watched->key);
 	} else {
+		/* The look finds whether it has ended.  The report of its end needs its command. */
 		target_map__await(watch->map, watched->key);
 		registry__look_at(watch, watched, now_ns());
+		return;
 	}
 	registry__drop_ended(watch, watched);
 }
