@@ -36,10 +36,9 @@ static __always_inline bool is_targets(struct task_struct *task, const struct ta
 
 static __always_inline bool is_wanted(struct task_struct *task)
 {
-	__u32 tid = task->pid;
-	struct wait *wait = bpf_map_lookup_elem(&waits, &tid);
+	const struct wait *wait = find_wait(task->pid, task->start_time);
 
-	if (!wait || wait->start_time != task->start_time)
+	if (!wait)
 		return !listing_from;
 	return listing_from && wait->slot >= listing_from;
 }

@@ -30,6 +30,14 @@ static __always_inline long task_state(struct task_struct *task)
  * then. */
 __u64 waits_until;
 
+/* The entry of the thread TID, which began at START_TIME; NULL: none. */
+static __always_inline struct wait *find_wait(__u32 tid, __u64 start_time)
+{
+	struct wait *wait = bpf_map_lookup_elem(&waits, &tid);
+
+	return wait && wait->start_time == start_time ? wait : 0;
+}
+
 /* Adds TIME to the stack with HASH in SLOT of all CPUs'. */
 __noinline int add_time(__u32 slot, __u64 hash, __u64 time)
 {
@@ -86,14 +94,20 @@ __noinline int end_wait(__u32 tid, __u64 start_time, __u64 now)
 	return 0;
 }
 
-/* User space runs it for each thread.  It alone writes `counted`, and the switches alone `since`.
- * A wait that ends at this very moment may be counted twice. */
-SEC("iter/bpf_map_elem")
-int count_wait(struct bpf_iter__bpf_map_elem *context)
+/* User space runs it for each thread: some kernels refuse programs that go through a map's entries.
+ * It alone writes `counted`, and the switches alone `since`.  A wait that ends at this very moment
+ * may be counted twice. */
+SEC("iter/task")
+int count_wait(struct bpf_iter__task *context)
 {
-	struct wait *wait = context->value;
+	struct task_struct *task = context->task;
+	struct wait *wait;
 	__u64 since;
 
+	/* After the last thread there is one call without one. */
+	if (!task)
+		return 0;
+	wait = find_wait(task->pid, task->start_time);
 	if (!wait)
 		return 0;
 	since = wait->since;
@@ -127,9 +141,9 @@ __noinline int add_wait(__u32 tid, __u64 start_time)
 /* The entry of the thread TID, which may be new; NULL: there is no room. */
 static __always_inline struct wait *wait_of(__u32 tid, __u64 start_time)
 {
-	struct wait *wait = bpf_map_lookup_elem(&waits, &tid);
+	struct wait *wait = find_wait(tid, start_time);
 
-	if (wait && wait->start_time == start_time)
+	if (wait)
 		return wait;
 	return add_wait(tid, start_time) ? bpf_map_lookup_elem(&waits, &tid) : 0;
 }

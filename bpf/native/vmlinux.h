@@ -107,8 +107,4 @@ struct bpf_iter__task {
 	struct task_struct *task;
 };
 
-struct bpf_iter__bpf_map_elem {
-	void *value;
-};
-
 #endif

@@ -306,7 +306,10 @@ void kernel__count_waits(void)
 
 	waits_until = kernel.time_ns;
 	for (__u32 i = 0; i < map->used; i++) {
-		struct bpf_iter__bpf_map_elem context = { map->values + i * map->value_bytes };
+		const struct wait *wait = (const void *)(map->values + i * map->value_bytes);
+		struct task_struct task = { .pid = *(const __u32 *)(map->keys + i * map->key_bytes),
+					    .start_time = wait->start_time };
+		struct bpf_iter__task context = { .task = &task };
 
 		count_wait(&context);
 	}

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include <errno.h>
-#include <string.h>
 #include <unistd.h>
 
 #include <bpf/bpf.h>
@@ -53,22 +52,6 @@ int iterators__find_kernel_pid(struct pybpfprof_bpf *bpf, pid_t pid, pid_t *kern
 	*kernel_pid = search->kernel_pid;
 	*namesake = search->namesake;
 	return *kernel_pid ? 0 : -ESRCH;
-}
-
-int iterators__attach_waits(struct pybpfprof_bpf *bpf)
-{
-	struct bpf_iter_attach_opts options;
-	union bpf_iter_link_info map;
-
-	/* libbpf and the kernel check the padding, too. */
-	memset(&options, 0, sizeof(options));
-	memset(&map, 0, sizeof(map));
-	map.map.map_fd = bpf_map__fd(bpf->maps.waits);
-	options.sz = sizeof(options);
-	options.link_info = &map;
-	options.link_info_len = sizeof(map);
-	bpf->links.count_wait = bpf_program__attach_iter(bpf->progs.count_wait, &options);
-	return bpf->links.count_wait ? 0 : -errno;
 }
 
 void iterators__count_waits(struct pybpfprof_bpf *bpf, uint64_t until_ns)

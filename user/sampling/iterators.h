@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* BPF's programs that user space runs for each thread, or for each wait that goes on. */
+/* BPF's programs that user space runs for each thread. */
 #ifndef PYBPFPROF_ITERATORS_H
 #define PYBPFPROF_ITERATORS_H
 
@@ -15,12 +15,8 @@ struct slots;
 int iterators__find_kernel_pid(struct pybpfprof_bpf *bpf, pid_t pid, pid_t *kernel_pid,
 			       pid_t *namesake);
 
-/* Attaches the program for waits of BPF, which has been loaded.  0 or -errno.  Without it, the
- * functions below do nothing. */
-int iterators__attach_waits(struct pybpfprof_bpf *bpf);
-
 /* Adds the time up to UNTIL_NS (CLOCK_MONOTONIC) of each wait that goes on to its stack's slot, and
- * has it begin anew there. */
+ * has it begin anew there.  Nothing if count_wait of BPF is not attached. */
 void iterators__count_waits(struct pybpfprof_bpf *bpf, uint64_t until_ns);
 
 /* Keeps the stacks of SLOTS that threads wait in; call it after slots__age. */

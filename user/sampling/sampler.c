@@ -396,7 +396,7 @@ int sampler__open(const struct sampler_sink *sink, const struct sampler_scope *s
 	if (!error)
 		error = map_counters(sampler);
 	if (!error && programs__measure_waits(sampler->bpf))
-		error = iterators__attach_waits(sampler->bpf)
+		error = attach(sampler->bpf->progs.count_wait, &sampler->bpf->links.count_wait)
 				?: attach(sampler->bpf->progs.end_sleep,
 					  &sampler->bpf->links.end_sleep);
 	if (!error) {
