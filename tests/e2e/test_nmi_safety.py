@@ -6,6 +6,7 @@ What is on this list is, and why; a helper that is to be used has to be put on i
 """
 
 import collections
+import contextlib
 import glob
 import json
 import os
@@ -61,9 +62,9 @@ def run(*command):
 
 
 def descriptors(pid):
-    """What the files are that a process has open: {"prog_id": "1", ...} each."""
+    """What the files are that a process has open: {"prog_id": "1", ...} each.  It may close some meanwhile."""
     for path in glob.glob("/proc/%d/fdinfo/*" % pid):
-        with open(path, encoding="ascii") as file:
+        with contextlib.suppress(FileNotFoundError), open(path, encoding="ascii") as file:
             yield dict(line.strip().split(":\t", 1) for line in file if ":\t" in line)
 
 
