@@ -395,7 +395,7 @@ int sampler__open(const struct sampler_sink *sink, const struct sampler_scope *s
 	error = load(sampler, scope, scope->following != FOLLOW_NONE && !mappings__try());
 	if (!error)
 		error = map_counters(sampler);
-	if (!error && programs__measure_waits(sampler->bpf))
+	if (!error)
 		error = attach(sampler->bpf->progs.count_wait, &sampler->bpf->links.count_wait)
 				?: attach(sampler->bpf->progs.end_sleep,
 					  &sampler->bpf->links.end_sleep);
