@@ -313,6 +313,14 @@ def children_of(pid):
         return []
 
 
+def descriptors(pid):
+    """What the files are that a process has open: {"prog_id": "1", ...} each.  It may close some meanwhile."""
+    for name in os.listdir("/proc/%d/fdinfo" % pid):
+        with contextlib.suppress(FileNotFoundError), \
+                open("/proc/%d/fdinfo/%s" % (pid, name), encoding="ascii") as file:
+            yield dict(line.strip().split(":\t", 1) for line in file if ":\t" in line)
+
+
 def cpu_seconds(pid):
     """CPU time of all its threads, those that have ended, too; None where it has ended itself."""
     try:

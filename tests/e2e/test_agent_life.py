@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """What an agent is after long: some hundred services that come and go, in windows of a second."""
 
-import contextlib
 import json
 import os
 import re
@@ -12,7 +11,7 @@ import time
 import pytest
 
 from agents import end, total
-from conftest import children_of, wait_for
+from conftest import children_of, descriptors, wait_for
 from push_servers import Backend
 from test_agent_http import LISTEN, Site, stored, told
 
@@ -40,15 +39,7 @@ def resident_kb(pid):
 
 def maps_of(pid):
     """{the kernel's number of a map: what it says of it}"""
-    maps = {}
-    for name in os.listdir("/proc/%d/fdinfo" % pid):
-        # One may have been closed since.
-        with contextlib.suppress(OSError), \
-                open("/proc/%d/fdinfo/%s" % (pid, name), encoding="ascii") as info:
-            found = dict(line.rstrip("\n").split(":\t", 1) for line in info if ":\t" in line)
-            if "map_id" in found:
-                maps[int(found["map_id"])] = found
-    return maps
+    return {int(about["map_id"]): about for about in descriptors(pid) if "map_id" in about}
 
 
 def keys_of(bpftool, maps):

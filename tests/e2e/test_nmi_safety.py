@@ -6,12 +6,12 @@ What is on this list is, and why; a helper that is to be used has to be put on i
 """
 
 import collections
-import contextlib
-import glob
 import json
 import os
 import re
 import subprocess
+
+from conftest import descriptors
 
 SAFE = {
     "bpf_map_lookup_elem": "goes through lists that are protected by RCU; takes no lock",
@@ -59,13 +59,6 @@ SAMPLES = ("sample", "sample_1", "sample_2", "sample_3")
 def run(*command):
     return subprocess.run(command, stdout=subprocess.PIPE, universal_newlines=True, check=True,
                           timeout=120).stdout
-
-
-def descriptors(pid):
-    """What the files are that a process has open: {"prog_id": "1", ...} each.  It may close some meanwhile."""
-    for path in glob.glob("/proc/%d/fdinfo/*" % pid):
-        with contextlib.suppress(FileNotFoundError), open(path, encoding="ascii") as file:
-            yield dict(line.strip().split(":\t", 1) for line in file if ":\t" in line)
 
 
 def test_loaded_programs(any_python, target, profile, require):
