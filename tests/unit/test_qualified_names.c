@@ -13,9 +13,9 @@
 
 #define OLDEST	      6
 #define NEWEST	      10
-/* Of those that look for what was generated. */
+/* After NEWEST, only generated functions are looked for: code objects have qualified names. */
 #define NEWEST_OF_ALL 15
-/* Of tp_flags. */
+/* A bit of tp_flags. */
 #define IS_HEAP	      (1u << 9)
 #define FUZZ_ROUNDS   300
 #define NS_PER_S      1000000000LL
@@ -30,7 +30,7 @@ static uint64_t make_class(struct fake_process *process, const uint64_t *values,
 	return (uintptr_t)object;
 }
 
-static void methods_have_their_class(void **state)
+static void methods_are_named_with_their_class(void **state)
 {
 	(void)state;
 	for (int minor = OLDEST; minor <= NEWEST; minor++) {
@@ -58,7 +58,8 @@ static void methods_have_their_class(void **state)
 	}
 }
 
-/* The name of a function with this code, of those with these names. */
+/* Makes COUNT functions of one code object, each with a name and a qualified name, and checks which
+ * name the code object gets. */
 static void check_functions(const char *(*functions)[2], size_t count, const char *expected)
 {
 	struct fake_process *process = make_process(NEWEST);
@@ -74,7 +75,7 @@ static void check_functions(const char *(*functions)[2], size_t count, const cha
 	free_process(process);
 }
 
-static void what_may_be_anothers_name_is_not_taken(void **state)
+static void ambiguous_and_mismatched_names_are_not_taken(void **state)
 {
 	const char *same[][2] = { { "f", "C.f" }, { "f", "C.f" } };
 	const char *differing[][2] = { { "f", "C.f" }, { "f", "D.f" } };
@@ -89,7 +90,7 @@ static void what_may_be_anothers_name_is_not_taken(void **state)
 	check_functions(half + 3, 1, "f");
 }
 
-static void what_wraps_is_not_believed_but_what_it_wraps(void **state)
+static void the_wrapped_function_is_named_and_its_wrapper_is_not(void **state)
 {
 	struct fake_process *process = make_process(NEWEST);
 	const struct offsets *offsets = &process->python.offsets;
@@ -111,7 +112,7 @@ static void what_wraps_is_not_believed_but_what_it_wraps(void **state)
 	free_process(process);
 }
 
-static void all_codes_of_a_function_have_to_agree(void **state)
+static void all_code_objects_of_a_function_must_agree(void **state)
 {
 	struct fake_process *process = make_process(NEWEST);
 	uint64_t codes[] = { make_code(process, "f", 1), make_code(process, "f", 2),
@@ -126,7 +127,8 @@ static void all_codes_of_a_function_have_to_agree(void **state)
 	function = want(process, codes[0], "f");
 	read_names(process);
 	check(process, function, "C.f");
-	/* One more of that file, name and line: until it is found, too, nothing is sure. */
+	/* Another code object has the same file, name and line.  The name is in doubt until its
+	 * function is found. */
 	assert_int_equal(want(process, codes[1], "f"), function);
 	check(process, function, "f");
 	set_module(process, values, 2);
@@ -139,7 +141,8 @@ static void all_codes_of_a_function_have_to_agree(void **state)
 	free_process(process);
 }
 
-/* Has CODE looked for as a child of PROCESS has it, of which nothing more can be read. */
+/* Looks for the name of CODE on behalf of a forked CHILD of PROCESS, which has no interpreters to
+ * search. */
 static uint32_t want_in_child(struct fake_process *process, struct target_process *child,
 			      uint64_t serial, uint64_t code)
 {
@@ -154,8 +157,9 @@ static uint32_t want_in_child(struct fake_process *process, struct target_proces
 	return function;
 }
 
-/* It is found once, for those that want it by then and later on; what is not the same is not. */
-static void what_was_forked_is_named_with_its_parent(void **state)
+/* One search serves the parent and its children, also children that ask later.  A child's own code
+ * object at another address is not covered. */
+static void forked_processes_share_names_with_their_parent(void **state)
 {
 	struct fake_process *process = make_process(NEWEST);
 	struct target_process children[3];
@@ -177,6 +181,25 @@ static void what_was_forked_is_named_with_its_parent(void **state)
 	free_process(process);
 }
 
+/* The memory of a process goes before its end is reported. */
+static void a_search_does_not_count_if_the_process_ends_during_it(void **state)
+{
+	struct fake_process *process = make_process(NEWEST);
+	struct target_process ended;
+	uint64_t codes[] = { make_code(process, "f", 1), make_code(process, "f", 1) };
+	uint64_t value = make_function(process, codes[0], "f", "C.f");
+	uint32_t function = want_in_child(process, &ended, 1, codes[1]);
+
+	(void)state;
+	read_names(process);
+	qualified_names__forget(process->names, &ended);
+	set_module(process, &value, 1);
+	assert_int_equal(want(process, codes[0], "f"), function);
+	read_names(process);
+	check(process, function, "C.f");
+	free_process(process);
+}
+
 static void another_code_object_is_not_named(void **state)
 {
 	struct fake_process *process = make_process(NEWEST);
@@ -190,14 +213,14 @@ static void another_code_object_is_not_named(void **state)
 	fake_put((uint8_t *)code, process->python.offsets.code_firstlineno, 7, 4);
 	read_names(process);
 	check(process, function, "f");
-	/* What has no file, and what has no name. */
+	/* Code without a file is not looked for. */
 	again = want_in(process, code, "f", "<string>");
 	read_names(process);
 	check(process, again, "f");
 	free_process(process);
 }
 
-/* What a search saw may be another function by its end. */
+/* A function may be replaced while the search runs. */
 static void a_function_that_changed_is_noticed(void **state)
 {
 	struct fake_process *process = make_process(NEWEST);
@@ -228,7 +251,8 @@ static void a_function_that_changed_is_noticed(void **state)
 	free_process(process);
 }
 
-/* The name after a search at each of three moments; the function comes after FIRST of them. */
+/* Searches at each of three moments, and checks the name.  The function appears just before the
+ * search with index FIRST. */
 static void check_moments(const int64_t *moments, size_t first, const char *expected)
 {
 	struct fake_process *process = make_process(NEWEST);
@@ -240,7 +264,7 @@ static void check_moments(const int64_t *moments, size_t first, const char *expe
 	for (size_t i = 0; i < 3; i++) {
 		if (i == first)
 			set_module(process, &value, 1);
-		/* A search may be cut short by the scheduler, but not so often. */
+		/* The scheduler may cut searches short, but not this often. */
 		for (int j = 0; j < 50; j++)
 			qualified_names__read(process->names, moments[i]);
 	}
@@ -248,7 +272,7 @@ static void check_moments(const int64_t *moments, size_t first, const char *expe
 	free_process(process);
 }
 
-static void it_is_looked_for_again_but_not_for_ever(void **state)
+static void a_missing_function_is_looked_for_again_but_not_for_ever(void **state)
 {
 	const int64_t slow[] = { 0, 60 * NS_PER_S, 120 * NS_PER_S }, fast[] = { 0, 1, 2 };
 
@@ -259,7 +283,7 @@ static void it_is_looked_for_again_but_not_for_ever(void **state)
 	check_moments(fast, 1, "f");
 }
 
-/* A class that Python code made, which has FUNCTION as KEY. */
+/* A class made by Python code, with FUNCTION under KEY in its dict. */
 static uint64_t make_named_class(struct fake_process *process, const char *name, const char *key,
 				 uint64_t function)
 {
@@ -275,7 +299,7 @@ static uint64_t make_named_class(struct fake_process *process, const char *name,
 	return (uintptr_t)object;
 }
 
-/* Two of one name, which nothing but their classes tells apart; the second is a static method. */
+/* Their own names do not tell which class they belong to.  The second one is a static method. */
 static void generated_functions_have_the_name_of_their_class(void **state)
 {
 	(void)state;
@@ -303,7 +327,7 @@ static void generated_functions_have_the_name_of_their_class(void **state)
 	}
 }
 
-static void what_generated_functions_say_must_agree(void **state)
+static void generated_functions_without_a_clear_class_are_not_named(void **state)
 {
 	struct fake_process *process = make_process(NEWEST_OF_ALL);
 	uint64_t codes[] = { make_code(process, "f", 1), make_code(process, "f", 1),
@@ -312,7 +336,7 @@ static void what_generated_functions_say_must_agree(void **state)
 	uint64_t values[] = {
 		make_named_class(process, "A", "f", shared),
 		make_named_class(process, "B", "f", shared),
-		/* It is there under another name. */
+		/* The class has it under another name. */
 		make_named_class(process, "C", "g", make_function(process, codes[1], "f", "f")),
 		/* No class has it. */
 		make_function(process, codes[2], "f", "f"),
@@ -323,7 +347,7 @@ static void what_generated_functions_say_must_agree(void **state)
 	(void)state;
 	for (uint32_t i = 0; i < 4; i++)
 		functions[i] = want_apart(process, codes[i], "f", "<string>", i + 1);
-	/* No class is known to be built in by its name alone. */
+	/* Without IS_HEAP, D is a built-in class. */
 	fake_put((uint8_t *)values[4], process->python.offsets.type_flags, 0, 8);
 	set_module(process, values, 5);
 	read_names(process);
@@ -332,8 +356,9 @@ static void what_generated_functions_say_must_agree(void **state)
 	free_process(process);
 }
 
-/* In a profile that begins anew; and so is what was not found. */
-static void what_was_found_is_known(void **state)
+/* After the profile begins anew, a found name is still known, and a missing one is not looked for
+ * again. */
+static void results_are_kept_when_the_profile_begins_anew(void **state)
 {
 	struct fake_process *process = make_process(NEWEST_OF_ALL);
 	uint64_t codes[] = { make_code(process, "f", 1), make_code(process, "g", 1) };
@@ -347,13 +372,13 @@ static void what_was_found_is_known(void **state)
 		uint32_t missed = want_apart(process, codes[1], "g", "<string>", 2);
 
 		read_names(process);
-		/* It is looked for twice. */
+		/* A missing function is looked for twice. */
 		read_names(process);
 		check(process, found, "A.f");
 		check(process, missed, "g");
 		qualified_names__begin_anew(process->names);
 		profile__free(profile__retire(process->profile));
-		/* Nothing leads to the first one any more, and to the second one now. */
+		/* From now on a search would find the second function, but not the first one. */
 		class = make_named_class(process, "B", "g",
 					 make_function(process, codes[1], "g", "g"));
 		set_module(process, &class, 1);
@@ -361,8 +386,9 @@ static void what_was_found_is_known(void **state)
 	free_process(process);
 }
 
-/* Workers come and go; the last one is of another family, and just looks the same. */
-static void what_a_forgotten_sibling_had_is_known(void **state)
+/* Workers get the names that an ended sibling had found.  The last worker has other ancestors, and
+ * only looks the same. */
+static void names_found_by_an_ended_sibling_are_known(void **state)
 {
 	struct fake_process *process = make_process(NEWEST_OF_ALL);
 	uint64_t code = make_code(process, "f", 1);
@@ -386,7 +412,7 @@ static void what_a_forgotten_sibling_had_is_known(void **state)
 		qualified_names__forget(process->names, &worker);
 		qualified_names__begin_anew(process->names);
 		profile__free(profile__retire(process->profile));
-		/* Nothing leads to it any more. */
+		/* From now on a search would not find the function. */
 		set_module(process, &class, 0);
 	}
 	free_process(process);
@@ -413,8 +439,8 @@ static void cycles_end(void **state)
 	free_process(process);
 }
 
-/* Whatever is there, it ends, and reads nothing beyond what is read. */
-static void anything_is_safe(void **state)
+/* With any memory contents, the search ends and does not read out of bounds. */
+static void corrupt_memory_is_safe(void **state)
 {
 	(void)state;
 	srandom(1);
@@ -436,20 +462,21 @@ static void anything_is_safe(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(methods_have_their_class),
-		cmocka_unit_test(what_may_be_anothers_name_is_not_taken),
-		cmocka_unit_test(what_wraps_is_not_believed_but_what_it_wraps),
-		cmocka_unit_test(all_codes_of_a_function_have_to_agree),
-		cmocka_unit_test(what_was_forked_is_named_with_its_parent),
+		cmocka_unit_test(methods_are_named_with_their_class),
+		cmocka_unit_test(ambiguous_and_mismatched_names_are_not_taken),
+		cmocka_unit_test(the_wrapped_function_is_named_and_its_wrapper_is_not),
+		cmocka_unit_test(all_code_objects_of_a_function_must_agree),
+		cmocka_unit_test(forked_processes_share_names_with_their_parent),
+		cmocka_unit_test(a_search_does_not_count_if_the_process_ends_during_it),
 		cmocka_unit_test(another_code_object_is_not_named),
 		cmocka_unit_test(a_function_that_changed_is_noticed),
-		cmocka_unit_test(it_is_looked_for_again_but_not_for_ever),
+		cmocka_unit_test(a_missing_function_is_looked_for_again_but_not_for_ever),
 		cmocka_unit_test(generated_functions_have_the_name_of_their_class),
-		cmocka_unit_test(what_generated_functions_say_must_agree),
-		cmocka_unit_test(what_was_found_is_known),
-		cmocka_unit_test(what_a_forgotten_sibling_had_is_known),
+		cmocka_unit_test(generated_functions_without_a_clear_class_are_not_named),
+		cmocka_unit_test(results_are_kept_when_the_profile_begins_anew),
+		cmocka_unit_test(names_found_by_an_ended_sibling_are_known),
 		cmocka_unit_test(cycles_end),
-		cmocka_unit_test(anything_is_safe),
+		cmocka_unit_test(corrupt_memory_is_safe),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

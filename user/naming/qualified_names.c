@@ -43,6 +43,7 @@
 #include "naming/thread_names.h"
 #include "python/function_search.h"
 #include "reading/reader.h"
+#include "reading/target_memory.h"
 
 /* A function that was not found may be in a module that was being loaded: it is looked for
  * again. */
@@ -429,7 +430,17 @@ static void end(struct qualified_names *names, struct searched_process *process,
 	process->search = NULL;
 }
 
-/* The process did not answer, and the search was left amid a step.  It does not count: the rest may
+/* Whether the memory of PROCESS is still there.  It goes before the end is reported; then a search
+ * finds nothing more. */
+static bool is_readable(const struct searched_process *process)
+{
+	uint64_t interpreters;
+
+	return !target_memory__read_pointer(process->pid, process->target->runtime.interpreters,
+					    &interpreters);
+}
+
+/* The process did not answer, or ended during the search.  The search does not count: the rest may
  * have had the same code under another name. */
 static void abandon(struct searched_process *process)
 {
@@ -461,10 +472,14 @@ static void search_on(struct qualified_names *names, struct searched_process *pr
 		return;
 	if (!process->search)
 		start(process);
-	if (function_search__go_on(process->search, left_ns))
-		end(names, process, now_ns);
-	else
+	if (!function_search__go_on(process->search, left_ns)) {
 		process->due_ns = now_ns + PAUSE_A_DURATION * (before_ns - *left_ns);
+	} else if (is_readable(process)) {
+		end(names, process, now_ns);
+	} else {
+		abandon(process);
+		process->due_ns = now_ns + PAUSE_NS;
+	}
 }
 
 /* Same for all processes in turn, for LEFT_NS.  Returns the time that is left. */
