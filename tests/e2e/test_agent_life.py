@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What an agent is after long: some hundred services that come and go, in windows of a second."""
+"""An agent over a long time, with windows of a second and hundreds of services that start and end."""
 
 import json
 import os
@@ -20,14 +20,15 @@ SERVICES = 200
 AT_ONCE = 16
 RATE = 99
 
-# Between the first third, when each service has been there, and the end: what else of the machine comes
-# and goes, by chance, and what is added to that each second, 1 MiB in an hour.
+# Growth allowed between the first third, when every service has run, and the end: for random effects of the
+# machine's other processes, and per second, which is 1 MiB per hour.
 CHANCE_KB = 2048
 GROWTH_KB_A_SECOND = 0.3
 FILES_MORE = 24
 
-# The maps that grow, and where in their keys the process is; None: they are of files, or have serial numbers.
-GROWING = {"targets": slice(0, 4), "told_states": slice(8, 12), "known_files": None, "unwind_tables": None}
+# The maps that grow, and where their keys have the PID or thread ID.  None: the keys are files or serial numbers.
+GROWING = {"targets": slice(0, 4), "told_states": slice(8, 12), "waits": slice(0, 4), "gil_waits": slice(0, 4),
+           "known_files": None, "unwind_tables": None}
 
 pytestmark = [pytest.mark.alone, pytest.mark.prove("life"), pytest.mark.timeout(2 * SECONDS + 300)]
 
@@ -38,12 +39,12 @@ def resident_kb(pid):
 
 
 def maps_of(pid):
-    """{the kernel's number of a map: what it says of it}"""
+    """{map ID: the map's fdinfo} of the BPF maps of PID."""
     return {int(about["map_id"]): about for about in descriptors(pid) if "map_id" in about}
 
 
 def keys_of(bpftool, maps):
-    """{name: the keys of what is in it}, of each map that grows."""
+    """{name: its keys} of each map that grows."""
     found = {}
     for number in maps:
         about = json.loads(subprocess.check_output(
@@ -57,13 +58,13 @@ def keys_of(bpftool, maps):
 
 
 def ended(keys):
-    """What the kernel side has of processes that are no more: {(map, key)}."""
+    """{(map, key)} of entries in BPF maps for processes that have ended."""
     return {(name, key) for name, place in GROWING.items() if place for key in keys[name]
             if not os.path.exists("/proc/%d" % int.from_bytes(key[place], sys.byteorder))}
 
 
 class Measure:
-    """What an agent and the processes that push for it take, now."""
+    """The current resource usage of an agent and of its push processes."""
 
     def __init__(self, bpftool, pid):
         family = [pid, *children_of(pid)]
@@ -83,7 +84,7 @@ class Measure:
 
 
 def check_growth(early, late, measured):
-    """Nothing of what EARLY and LATE measured has grown by more than chance and the time allow."""
+    """No resource has grown between EARLY and LATE by more than is allowed."""
     allowed_kb = CHANCE_KB + GROWTH_KB_A_SECOND * (late[-1].time - early[-1].time)
     for index, name in enumerate(("agent", "push process's supervisor", "push process")):
         grown_kb = max(one.resident[index] for one in late) - max(one.resident[index] for one in early)
@@ -100,7 +101,7 @@ def check_growth(early, late, measured):
 
 
 def test_services_come_and_go(any_python, target, agent, report, store, require, measured):
-    """Memory, files and what is in the kernel stay what they are, and no sample is lost or made up."""
+    """Memory, open files and BPF maps do not grow, and no sample is lost or invented."""
     bpftool = require("bpftool")
     server, measures = Backend("otlp"), []
     run = agent("--window", "1s", "-r", str(RATE), *LISTEN, "--comm", "services.py", "--push", server.url())
@@ -113,10 +114,10 @@ def test_services_come_and_go(any_python, target, agent, report, store, require,
         time.sleep(SECONDS / 60)
     crowd.go()
     said = json.loads(crowd.process.stdout.readline().decode("ascii"))
-    # Of all that have ended, nothing is left in the kernel.
+    # The BPF maps lose their entries for ended processes.
     left = Measure(bpftool, run.pid).ended
     wait_for(lambda: not left & Measure(bpftool, run.pid).ended)
-    # Those that alone are sampled are no more: what has been told is in windows, after the next.
+    # The only targets have ended, so the store catches up with the metrics.
     wait_for(lambda: stored(store) == told(pages))
     events = told(pages)
     end(run)
