@@ -2,7 +2,7 @@
 /*
  * Which code object.
  *
- * Stacks are told apart by the addresses of their code objects.  Code objects are freed, and their
+ * The addresses of their code objects distinguish stacks.  Code objects are freed, and their
  * addresses used again: by what is imported, exec'd, made from a template.  More tells them apart,
  * at a price (enum identification).  Their own fields cost one read a frame.  From 3.12 on these
  * are enough as long as there is one interpreter.  The contents of their objects take up to four

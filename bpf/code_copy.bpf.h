@@ -8,8 +8,8 @@
  * there, with its names and its line table.  They are copied to user space before the definition,
  * once by each CPU.
  *
- * Copies are optional.  What is not in memory, larger than usual, or too much at once is not
- * copied: user space reads it from the process.
+ * Copies are optional.  BPF skips objects that are not in memory or larger than usual, and
+ * further ones if there are too many.  User space reads those from the process.
  */
 #ifndef CODE_COPY_BPF_H
 #define CODE_COPY_BPF_H

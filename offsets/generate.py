@@ -93,7 +93,7 @@ Py_ssize_t dk_usable, dk_nentries; char dk_indices[1]; };
 # A field, the versions that have it ("3.14t-": only their free-threaded builds), and its place: a
 # struct's member, `sizeof` a struct, the number of the first bit of a `bit-field`, how far `before`
 # an object the word is whose address a function gives, or a member whose offset is only `published`,
-# as it lies behind what is not of one size everywhere (aarch64's pthread_mutex_t has 8 bytes more).
+# as the size of a member before it varies (pthread_mutex_t has 8 bytes more on aarch64).
 # These are the fields of struct offsets, in this order; PUBLISHED has the same order.
 FIELDS = """
 runtime_interpreters_head  3.7-       _PyRuntimeState        interpreters.head

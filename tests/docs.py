@@ -2,20 +2,22 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Checks the documents: a part of `make lint`.
 
-    tests/docs.py           prints FILE:LINE: what is wrong, and exits 1 if anything is
+    tests/docs.py           prints FILE:LINE: PROBLEM for each problem; exits 1 if there are any
     tests/docs.py --write   renews the generated blocks first
 
 A generated block stands between `<!-- generated: KIND -->` and `<!-- end generated -->`, in the manual page
-between `.\\" generated: KIND` and `.\\" end generated`.  KINDS makes its text.  The blocks of PROVED are
-left alone here: `make prove PUBLISH=1` writes them.
+between `.\\" generated: KIND` and `.\\" end generated`.  KINDS generates its text.  This script leaves the
+blocks of PROVED alone: `make prove PUBLISH=1` writes them.
 """
 
 import functools
+import io
 import os
 import pathlib
 import re
 import subprocess
 import sys
+import tokenize
 
 import rooms
 
@@ -24,6 +26,7 @@ PROGRAM = pathlib.Path(os.environ.get("PYBPFPROF", TOP / os.environ.get("OUTPUT"
 README, CONTRIBUTING, MANUAL_PAGE = TOP / "README.md", TOP / "CONTRIBUTING.md", TOP / "deploy/pybpfprof.1"
 GUIDES = [README, *sorted((TOP / "docs").glob("*.md")), TOP / "SECURITY.md"]
 DOCUMENTS = [*GUIDES, TOP / "CHANGELOG.md", CONTRIBUTING]
+SOURCES = ("bpf", "deploy", "offsets", "tests", "user")
 VERBS = ("record", "agent", "report", "check", "events")
 PROVED = ("prove accuracy", "prove events", "prove performance", "prove waiting")
 
@@ -31,7 +34,7 @@ README_LINES, README_BYTES, SENTENCE_WORDS = 150, 12 * 1024, 35
 PHRASES_HEADING = "## Refused phrases"
 
 STRING = r'"(?:\\.|[^"\\\n])*"'
-# A comment, a character, or adjacent string literals, which are one.
+# A comment, a character constant, or adjacent string literals, which C joins.
 C_TOKEN = re.compile(rf"//[^\n]*|/\*.*?\*/|'(?:\\.|[^'\\\n])+'|{STRING}(?:\s*{STRING})*", re.S)
 BLOCK = re.compile(r'^(?:<!--|\.\\") generated: ([\w -]+?)(?: -->)?\n(.*?)'
                    r'^(?:<!-- end generated -->|\.\\" end generated)$', re.M | re.S)
@@ -42,17 +45,17 @@ def where(path, text, match):
 
 
 def blank(match):
-    """As many lines with nothing in them."""
+    """The same number of lines, all empty."""
     return "\n" * match[0].count("\n")
 
 
 def joined(strings):
-    """Adjacent string literals as one, on as many lines."""
+    """Adjacent string literals as one, with the same number of lines."""
     return re.sub(r'(?<!\\)"\s*"', blank, strings)
 
 
 def c_code(path):
-    """The C file without comments, each string on one line, PREFIX put in."""
+    """The C file without comments, with each string on one line and PREFIX expanded."""
     text = path.read_text()
     if prefix := re.search(r'^#define PREFIX ("\w*")', text, re.M):
         text = re.sub(r"\bPREFIX\b", prefix[1], text)
@@ -81,7 +84,7 @@ def outcomes_block():
 
 
 def metrics_block():
-    """From each file that writes metrics: what it gives its functions, and what it writes by itself."""
+    """The metrics of every file: those passed to a function, and those in a format string."""
     found = {}
     for text in map(c_code, sorted((TOP / "user").glob("*/*.c"))):
         if "# HELP " not in text:
@@ -115,13 +118,13 @@ KINDS = {
 
 
 def in_manual_page(block):
-    """A ```-block as the manual page has it."""
+    """A ```-block in the markup of the manual page."""
     lines = block.replace("\\", "\\e").replace("-", "\\-").replace("'", "\\(aq").splitlines()[1:-1]
     return "\n".join([".EX", *("\\&" * line.startswith(".") + line for line in lines), ".EE", ""])
 
 
 def renewed(path, complaints):
-    """The text of PATH with its blocks as the code has them; complains of each that is not."""
+    """The text of PATH with its blocks up to date.  Adds a complaint for each stale or unknown block."""
     def renew(match):
         kind, block = match[1], match[2]
         if kind in KINDS:
@@ -137,19 +140,19 @@ def renewed(path, complaints):
 
 
 def prose(path):
-    """The text of PATH without what is no prose: code, comments, --help."""
+    """The text of PATH without code, comments and --help."""
     text = BLOCK.sub(lambda match: blank(match) if match[1].startswith("help") else match[0], path.read_text())
     text = re.sub(r"^( *)(```+).*?^ *\2$", blank, text, flags=re.M | re.S)
     return re.sub(r"<!--.*?-->", blank, text, flags=re.S)
 
 
-# A list's item; in --help an option, a line of two columns, a command.
+# The start of a list item; in --help, also of an option, a line of two columns, or a command.
 ITEM = r"\s*(?:[-*+]|\d+\.) "
 HELP_ITEM = r"\s{0,6}-|\s{0,6}\S+(?: \S+)*\s{2,}\S|Usage:|\s+(?:sudo )?pybpfprof "
 
 
 def pieces(text, item=ITEM):
-    """Each (line, text) that stands alone: paragraphs, items, headings, tables' cells."""
+    """Each (line, text) of a paragraph, list item, heading or table cell."""
     start, words = 1, []
     for number, line in enumerate(text.split("\n") + [""], 1):
         alone = line.lstrip().startswith(("|", "#"))
@@ -176,24 +179,40 @@ def refused_phrases():
     return re.compile("|".join(rf"(?<!\w){phrase}(?!\w)" for phrase in phrases) or "(?!)", re.I)
 
 
-def strings_alone(text):
-    """The C text on as many lines, with nothing but what its strings say."""
+def c_words(text):
+    """The comments and strings of the C text, each on its line."""
     found, at = [], 0
     for match in C_TOKEN.finditer(text):
         found.append("\n" * text.count("\n", at, match.start()))
-        found.append(f";{joined(match[0][1:-1])};" if match[0][0] == '"' else blank(match))
+        if match[0][0] == "/":
+            found.append(re.sub(r"^\s*\*|^/[/*]|\*/$", "", match[0], flags=re.M))
+        else:
+            found.append(f";{joined(match[0][1:-1])};" if match[0][0] == '"' else blank(match))
         at = match.end()
     return "".join(found)
 
 
-def messages():
-    """(path, text) of what the program and its pages say."""
-    for room in sorted({*rooms.ROOMS, "bpf"}):
-        folder = TOP / "bpf" if room == "bpf" else TOP / "user" / room
-        for path in sorted(folder.glob("*.[ch]")):
-            yield path, strings_alone(path.read_text())
-        for path in sorted((*folder.glob("page/*"), *folder.glob("status/*"))):
-            yield path, re.sub(r"^\s*//.*|/\*.*?\*/", blank, path.read_text(), flags=re.M | re.S)
+def python_words(text):
+    """The comments and strings of the Python text, each on its line."""
+    found, line = [], 1
+    for token in tokenize.generate_tokens(io.StringIO(text).readline):
+        if token.type in (tokenize.COMMENT, tokenize.STRING):
+            found.append("\n" * (token.start[0] - line))
+            found.append(token.string.lstrip("#") if token.type == tokenize.COMMENT else f";{token.string};")
+            line = token.end[0]
+    return "".join(found)
+
+
+def sources():
+    """(path, text) of the comments, messages and pages of the program and its tests."""
+    for folder in SOURCES:
+        for path in sorted((TOP / folder).rglob("*.[ch]")):
+            yield path, c_words(path.read_text())
+        for path in sorted((TOP / folder).rglob("*.py")):
+            yield path, python_words(path.read_text())
+        for path in sorted((*(TOP / folder).rglob("page/*.js"), *(TOP / folder).rglob("page/*.html"),
+                            *(TOP / folder).rglob("status/*"))):
+            yield path, re.sub(r";(?=\s*else\b)", "", path.read_text())
 
 
 @functools.cache
@@ -230,7 +249,7 @@ def check(complaints):
             complaints += long_sentences(f"{verb} --help:{line}", piece)
     said = [(path, re.sub(rf"`[^`\n]*`|^{PHRASES_HEADING}\n.*?(?=^## |\Z)", blank, prose(path), flags=re.M | re.S))
             for path in DOCUMENTS]
-    for path, text in (*said, *messages()):
+    for path, text in (*said, *sources()):
         complaints += [f"{where(path, text, match)}: a refused phrase: {' '.join(match[0].split())}"
                        for match in phrases.finditer(text)]
     for path in DOCUMENTS:

@@ -1,10 +1,10 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Compares the profiler with its peers, side by side in one run: rows.py says on what.
+"""Compares the profiler with its peers, side by side in one run, on the rows of rows.py.
 
 The peers come from the package index and from Debian (peers.py, tools.py).  One that cannot do a
-row is tried, and the reason is told.  What was found goes to RESULTS.md, and in short to docs/performance.md;
-what a run finds that has not all rows, to RESULTS.md beside the binary.
+row is tried, and the reason is shown.  The results go to RESULTS.md, and in short to
+docs/performance.md.  The results of a partial run go to RESULTS.md beside the binary.
 """
 
 import argparse
@@ -38,15 +38,15 @@ def say(text):
 
 
 def choose_pythons():
-    """The newest release of this machine's own, which the most peers attach to; and 3.15, which
-    alone has a sampler of its own."""
+    """This machine's newest released Python, which most peers support; and 3.15, the only one
+    with its own sampler."""
     own = [python for python in pythons.own_pythons() if python.version < NEWEST]
     newest = [python for python in pythons.one_of_each_minor() if python.version[:2] == NEWEST]
     return own[-1], newest[-1] if newest else None
 
 
 def measure_specials(found, python, compared, wanted, quick):
-    """Fills FOUND.  When each profiler's first sample comes, which the rows need."""
+    """Fills FOUND.  Returns when each profiler's first sample comes, which the rows need."""
     say("first sample after start")
     found["start"] = specials.measure_start(python, compared, 2 if quick else 5)
     leads = {name: result[0] / 1000 + measure.LEAD_SECONDS if not isinstance(result, str)
@@ -58,7 +58,7 @@ def measure_specials(found, python, compared, wanted, quick):
 
 
 def summarize(row, cell):
-    """A cell in numbers and text, as RESULTS.md and the JSON have it."""
+    """A cell as numbers and text, for RESULTS.md and the JSON."""
     lower, upper, confidence = figures.interval(cell.ratios) if cell.ratios else (None,) * 3
     weights = [cell.weights[name] for name in row.functions]
     measured = sum(weights) and cell.truth and sum(cell.truth)
@@ -80,7 +80,7 @@ def summarize(row, cell):
 
 
 def compare_children(python, compared, leads, quick):
-    """The same of processes that live shortly."""
+    """Compares the profilers on short-lived processes."""
     row = rows.CHILDREN
     cells = specials.measure_children(python, compared, leads, 1 if quick else row.rounds,
                                       row.arguments[0])
@@ -91,7 +91,7 @@ def compare_children(python, compared, leads, quick):
 
 
 def compare(python, compared, chosen, wanted, quick):
-    """What was found under one Python."""
+    """The results under one Python."""
     found = {"rows": {}}
     leads = measure_specials(found, python, compared, wanted, quick)
     for row in chosen:
@@ -136,7 +136,7 @@ def main():
         sys.exit("%s is not built: run make" % BINARY)
     if os.geteuid() != 0:
         sys.exit("not root; run: sudo make bench")
-    # Python's own sampler would compile its library at each start.
+    # Without this, Python's own sampler would compile its library at each start.
     os.environ["PYTHONPYCACHEPREFIX"] = os.path.join(peers.FOLDER, "bytecode")
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     debian.fetch(("trixie", "sid"))

@@ -8,8 +8,8 @@ CONFIDENCE = 0.95
 
 
 def interval(values):
-    """(lower, upper, confidence) of the median, by order statistics: of the pairs of values that
-    lie between as many on both sides, the innermost with CONFIDENCE, or else the outermost."""
+    """(lower, upper, confidence) of the median, by order statistics: the innermost pair of
+    values, symmetric in order, that has CONFIDENCE.  If no pair has it, the outermost."""
     ordered = sorted(values)
     count = len(ordered)
     outside, best = 0.0, None
@@ -21,10 +21,11 @@ def interval(values):
 
 
 def paired_ratios(speeds):
-    """Of each speed with a profiler to the mean of those without before and after it, by profiler.
+    """{profiler: [speed / mean of the neighbouring speeds without a profiler]}.
 
-    SPEEDS are (profiler's name, or None for without; speed), in the order of measuring.  Those
-    without are compared in the same way with their own neighbours, which shows the noise.
+    SPEEDS are (profiler's name, or None without one; speed), in the order of measurement.  Speeds
+    without a profiler are compared with their own neighbours in the same way, which shows the
+    noise.
     """
     ratios = {}
     bare = [index for index, (name, _) in enumerate(speeds) if name is None]
@@ -44,14 +45,14 @@ def shares(amounts):
 
 
 def distance(found, truth):
-    """Total variation distance of two lists of amounts; None where one of them is empty."""
+    """Total variation distance of two lists of amounts; None if one of them is empty."""
     if not sum(found) or not sum(truth):
         return None
     return sum(abs(a - b) for a, b in zip(shares(found), shares(truth))) / 2
 
 
 def distance_floor(truth, samples):
-    """What the distance is on average where SAMPLES are drawn without any error."""
+    """The average distance if SAMPLES are drawn without any error."""
     return sum(math.sqrt(2 * share * (1 - share) / (math.pi * samples))
                for share in shares(truth)) / 2
 

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What is wrong with a stack of a workload, by what the workload can do.
+"""Finds errors in the stacks of a workload, whose possible calls are known.
 
-A judge takes frames, root first, and whether the profiler has lines; it returns a reason, or None.
+A judge takes frames, root first, and whether the profiler has lines.  It returns the error, or
+None.
 """
 
 import os
@@ -20,7 +21,7 @@ def is_of(frame, program):
 
 
 def recursion(python):
-    """deep.py's recursion below recursion.py's own three frames."""
+    """Judges deep.py's recursion below recursion.py's own three frames."""
     legal = DeepLegal(python, roots=("descend",))
     callees = {}
     for (caller, _), called in legal.calls.items():
@@ -49,7 +50,7 @@ def recursion(python):
 
 
 def nest(depth):
-    """nest.py, which is always DEPTH frames deep and a call or two."""
+    """Judges nest.py, which is always DEPTH frames deep, plus a call or two."""
     def judge(python):
         def why_not(frames, lines):
             names = names_of(frames)
@@ -67,8 +68,9 @@ def nest(depth):
 
 
 def children(python):
-    """spawn.py and what it starts, child.py, whose function is made of a text: library frames may lie
-    anywhere in between, but not frames of both."""
+    """Judges spawn.py and child.py, which it starts.  The child's function is compiled from a
+    string.  Library frames may be anywhere in between, but no stack has frames of both
+    programs."""
     ways = [[("spawn.py", "<module>"), ("spawn.py", "main")]]
     ways += [[("child.py", "<module>"), ("child.py", "main"), ("<string>", name)]
              for name in ("<module>", "child_")]
@@ -84,13 +86,14 @@ def children(python):
 
 
 def is_childs(frame):
-    """Whether children() knows what may call it: what begins and ends an interpreter it does not."""
+    """Whether children() knows the frame's possible callers.  It does not know the start and the
+    end of an interpreter."""
     return any(is_of(frame, program) for program in ("spawn.py", "child.py", "<string>"))
 
 
 def calls(program, ways):
-    """A program whose own functions call each other in one of WAYS, or in a part of one from its
-    beginning; library frames may lie anywhere in between."""
+    """Judges a program whose own functions call each other in one of WAYS, or in the first part
+    of one.  Library frames may be anywhere in between."""
     def judge(python):
         def why_not(frames, lines):
             names = names_of(frame for frame in frames if is_of(frame, program))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Time in the kernel, from its own statistics of the BPF programs that are loaded."""
+"""Time in the kernel, from the kernel's statistics of loaded BPF programs."""
 
 import collections
 import contextlib
@@ -17,8 +17,8 @@ Cost = collections.namedtuple("Cost", "nanoseconds runs")
 
 @contextlib.contextmanager
 def statistics():
-    """The kernel counts runs of BPF programs and their time for so long; kernel.bpf_stats_enabled would
-    be switched off by whoever is done first."""
+    """Lets the kernel count runs of BPF programs and their time in this context.  With
+    kernel.bpf_stats_enabled, the first of several users would switch it off for all."""
     what = ctypes.c_uint32(RUN_TIME)
     libc = ctypes.CDLL(None, use_errno=True)
     held = libc.syscall(SYS_BPF[platform.machine()], BPF_ENABLE_STATS, ctypes.byref(what),
@@ -32,7 +32,7 @@ def statistics():
 
 
 def read(pid, kind=PERF_EVENT):
-    """Time and runs of the programs of that kind of process PID, since they were loaded."""
+    """The time and runs of process PID's programs of that kind, since they were loaded."""
     programs = {}
     for path in glob.glob("/proc/%d/fdinfo/*" % pid):
         with contextlib.suppress(OSError), open(path, encoding="ascii") as fdinfo:

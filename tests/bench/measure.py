@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Measures the profilers on a row: a run of each after the other, and the workload alone between.
+"""Measures the profilers on a row: a run of each in turn, and the workload alone in between.
 
-The workload is one process all the time, but where a profiler needs it started with options: then
-there are two, and one of them is stopped at any time.
+The workload is one process all the time, unless a profiler needs it to start with options.  Then
+there are two processes, and one of them is always stopped.
 """
 
 import collections
@@ -19,11 +19,11 @@ ALONE_SECONDS = 0.5
 WINDOW_SHARE = 0.8  # of a run's length
 RUN_TIMEOUT_S = 12
 END_SECONDS = 0.5  # after its last sample
-LEAD_SECONDS = 0.05  # after its first sample, until what a run costs is looked at
+LEAD_SECONDS = 0.05  # after its first sample, before the first look at its cost
 
 
 class Cell:
-    """What became of one profiler on one row, over all rounds."""
+    """The results of one profiler on one row, over all rounds."""
 
     def __init__(self):
         self.cannot = None
@@ -35,13 +35,13 @@ class Cell:
         self.reasons = collections.Counter()
 
     def fail(self, reason):
-        """Once may be bad luck; twice before anything came out well is not."""
+        """Notes a failure.  A profiler that fails twice before any success cannot do the row."""
         self.failures[reason] += 1
         if not self.python and sum(self.failures.values()) > 1:
             self.cannot = reason
 
     def conclude(self):
-        """After the last round: what has nothing to show could not."""
+        """After the last round: a profiler without results cannot do the row."""
         if not self.python and not self.cannot:
             if not self.failures:
                 self.fail("no sample of its has a Python stack")
@@ -81,7 +81,7 @@ class Bed:
         self.awake = None
 
     def target(self, options=()):
-        """The one with OPTIONS, running; the other one is stopped."""
+        """The workload with OPTIONS, running.  The other one is stopped."""
         if self.targets.get(options) is None or self.targets[options].process.poll() is not None:
             self.sleep()
             self.targets[options] = Target(
@@ -91,7 +91,7 @@ class Bed:
         if self.awake is not self.targets[options]:
             self.sleep()
             self.awake = self.targets[options]
-        # A profiler that was killed may have left it stopped.
+        # A killed profiler may have left it stopped.
         self.awake.signal(signal.SIGCONT)
         return self.awake
 
@@ -110,7 +110,7 @@ def cpu_times(row, shown):
 
 
 def run_once(tool, bed, lead, cell):
-    """One run of a profiler: its stacks, and the workload's speed under it, in turns a second."""
+    """One run of a profiler: its stacks, and the workload's speed under it, in turns per second."""
     row, target = bed.row, bed.target(tool.options)
     with tempfile.TemporaryDirectory() as folder:
         wanted = Wanted(target.pid, row.rate, row.seconds, folder, False)
@@ -130,7 +130,7 @@ def run_once(tool, bed, lead, cell):
     if not ended:
         cell.cpu.append((after.profiler - before.profiler) / seconds)
     cell.peak = max(cell.peak, run.peak)
-    # One profiler counts its samples, not the time, and takes longer where it cannot keep up.
+    # One profiler counts its samples, not the time, and takes longer if it falls behind.
     late = run.seconds > lead + row.seconds + END_SECONDS
     sampled = run.seconds - lead if late else row.seconds
     cell.due += row.rate * sampled * (after.target - before.target) / seconds
@@ -147,7 +147,7 @@ def mark(run, target):
 
 
 def in_turn(tools, number):
-    """The tools in the order of a round: each is the first one as often as the others."""
+    """The tools in the order of a round.  Each is first equally often."""
     return tools[number % len(tools):] + tools[:number % len(tools)]
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Provides the profilers of others, in $PYBPFPROF_TEST_CACHE/peers: newest of the package index.
+"""Provides other profilers, in $PYBPFPROF_TEST_CACHE/peers: the package index's newest.
 
 They stay there until the folder is removed by hand.
 """
@@ -14,7 +14,7 @@ import debian  # noqa: E402
 
 FOLDER = os.path.join(debian.CACHE, "peers")
 PROGRAMS = os.path.join(FOLDER, "bin")
-# A program of each package, which is there once the package is.
+# A program of each package.  It exists once the package is installed.
 PACKAGES = {"py-spy": "py-spy", "austin-dist": "austin", "austin-python": "mojo2austin"}
 TIMEOUT_S = 180
 
@@ -24,7 +24,7 @@ def program(name):
 
 
 def run(command, timeout=TIMEOUT_S):
-    """Its output, or None where it fails."""
+    """The command's output, or None if it fails."""
     try:
         ended = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                                stderr=subprocess.STDOUT, timeout=timeout, errors="replace")
@@ -34,18 +34,18 @@ def run(command, timeout=TIMEOUT_S):
 
 
 def install():
-    """Each package on its own: that one cannot be had leaves the others."""
+    """Installs each package separately, so a failure does not affect the others."""
     missing = [name for name in PACKAGES if not os.path.exists(program(PACKAGES[name]))]
     if missing and not os.path.exists(program("pip")):
         run(["/usr/bin/python3", "-m", "venv", FOLDER])
     for name in missing:
         print("peers: fetching %s" % name, flush=True)
         if run([program("pip"), "install", "-q", "--disable-pip-version-check", name]) is None:
-            print("peers: %s cannot be had" % name, flush=True)
+            print("peers: %s cannot be installed" % name, flush=True)
 
 
 def loaders():
-    """What starts a program with the C library of a newer suite of Debian."""
+    """Commands that start a program with the C library of a newer Debian suite."""
     for suite, root in {suite: root for suite, root, _ in debian.find_interpreters()}.items():
         if suite in ("trixie", "sid"):
             for loader in glob.glob(os.path.join(root, "usr/lib/*/ld-linux-*.so.*")):
@@ -53,7 +53,7 @@ def loaders():
 
 
 def runnable(name):
-    """The command that starts a package's program; just its path where none does."""
+    """The command that starts a package's program; just its path if none works."""
     for prefix in ([], *loaders()):
         if run([*prefix, program(name), "--version"], timeout=20) is not None:
             return [*prefix, program(name)]

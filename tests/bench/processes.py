@@ -22,11 +22,11 @@ POLL_SECONDS = 0.01
 
 
 class Failed(Exception):
-    """A run that came to nothing; its text says why."""
+    """A run that failed; its text says why."""
 
 
 def cpu_seconds(pid):
-    """CPU time of all threads that a process has now."""
+    """The CPU time of all present threads of a process."""
     nanoseconds = 0
     for path in glob.glob("/proc/%d/task/*/schedstat" % pid):
         with contextlib.suppress(OSError, IndexError):
@@ -36,7 +36,7 @@ def cpu_seconds(pid):
 
 
 def peak_mib(pid):
-    """The most memory that a process had in use so far; 0 for one that has ended."""
+    """The peak memory use of a process; 0 if it has ended."""
     try:
         with open("/proc/%d/status" % pid, encoding="ascii") as status:
             peak = re.search(r"VmHWM:\s+(\d+)", status.read())
@@ -46,7 +46,8 @@ def peak_mib(pid):
 
 
 class Target:
-    """One running workload, ready; PINNED ones are kept on the last CPU: to be moved is noise."""
+    """A running workload, ready.  PINNED ones stay on the last CPU, because migrations are
+    noise."""
 
     def __init__(self, python, folder, path, arguments=(), shows=1, pinned=True, flags=()):
         descriptor, self.shown = tempfile.mkstemp(dir=folder)
@@ -66,7 +67,8 @@ class Target:
             raise Failed("the workload did not start: " + " ".join(command))
 
     def read(self):
-        """The numbers that it shows, which only grow; one that is being written may look like 0."""
+        """The numbers that it shows, which only grow.  A number that is just written may look
+        like 0."""
         found = []
         with open(self.shown, "rb", buffering=0) as shown:
             for _ in range(2):
@@ -80,13 +82,13 @@ class Target:
             shown.write(struct.pack("d", number))
 
     def speed(self, seconds):
-        """Turns a second over a window of SECONDS."""
+        """Turns per second over a window of SECONDS."""
         start, turns = time.monotonic(), self.read()[0]
         time.sleep(seconds)
         return (self.read()[0] - turns) / (time.monotonic() - start)
 
     def go(self):
-        """Sends the line that a waiting workload waits for."""
+        """Sends the line that a workload waits for."""
         self.process.stdin.write(b"\n")
         self.process.stdin.flush()
 
@@ -95,7 +97,8 @@ class Target:
             os.killpg(self.pid, number)
 
     def end(self):
-        """Ends it, and removes what -X perf leaves of it and of the processes that it named."""
+        """Ends it, and removes the files of -X perf of it and of the processes whose PIDs it
+        printed."""
         self.signal(signal.SIGKILL)
         self.process.wait()
         self.process.stdin.close()
@@ -106,15 +109,15 @@ class Target:
         self.process.stdout.close()
 
 
-# Waits for a line, then becomes its arguments.
+# Waits for a line, then executes its arguments.
 PARKED = ("import os, sys; print('parked', flush=True); sys.stdin.readline(); "
           "os.execvp(sys.argv[1], sys.argv[1:])")
 
 
 class Run:
-    """One run of a profiler, in a Python that waits until go(): what comes before is not counted.
+    """One run of a profiler, in a Python that waits until go(), so the start of that Python does not count.
 
-    PREFIX is what starts that Python where the profiler can run at all.
+    PREFIX starts a Python in an environment in which the profiler can run.
     """
 
     def __init__(self, command, prefix):
@@ -140,7 +143,8 @@ class Run:
         return self.started
 
     def watch(self, until):
-        """Waits for its end, or for a moment of the monotonic clock.  Whether it has ended."""
+        """Waits for its end, or until a moment of the monotonic clock.  Returns whether it has
+        ended."""
         while time.monotonic() < until:
             if self.process.poll() is not None:
                 return True
@@ -149,7 +153,7 @@ class Run:
         return self.process.poll() is not None
 
     def finish(self, timeout):
-        """Waits for its end; `seconds` is then its length.  Failed where that is not to be had."""
+        """Waits for its end and sets `seconds` to its length.  Raises Failed after TIMEOUT."""
         ended = self.watch(time.monotonic() + timeout)
         self.seconds = time.monotonic() - self.started
         self.end()
@@ -157,9 +161,9 @@ class Run:
             raise Failed("not over after %d s" % self.seconds)
 
     def stacks(self, read, wanted):
-        """What READ finds in its output; Failed where that has no Python stack.
+        """The stacks that READ finds in its output.  Raises Failed if there is no Python stack.
 
-        The exit status tells nothing: one profiler ends with an error whenever its time is up."""
+        The exit status is ignored: one profiler ends with an error whenever its time is up."""
         try:
             found = read(wanted)
         except OSError:
@@ -169,7 +173,7 @@ class Run:
         return found
 
     def said(self):
-        """The last thing that it said."""
+        """The last line of its output."""
         self.messages.seek(0)
         text = self.messages.read().decode("utf-8", "replace")
         text = re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", text).replace("parked\n", "", 1)

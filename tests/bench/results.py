@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Writes what the bench has found: RESULTS.md, and its summary in docs/performance.md between two marks."""
+"""Writes the bench's results: RESULTS.md, and the marked summary in docs/performance.md."""
 
 import collections
 import os
@@ -14,65 +14,64 @@ BEGIN, END = "<!-- generated: prove performance -->\n", "<!-- end generated -->"
 SCALE_BEGIN = "<!-- made by make bench-scale -->\n"
 SCALE_END = "<!-- end of what make bench-scale made -->\n"
 OURS = "pybpfprof"
-NOISE = "None"  # where the ratios of the workload alone are
+NOISE = "None"  # the key of the ratios of the workload alone
 
 HOW_TO_READ = """\
-Every figure is from this one run. A row's profilers take turns, with the workload alone before and
-after each, so that what else the machine does meets them all.
+Every figure is from one run. The profilers of a row take turns. The workload alone runs before and after
+each of them, so that other load on the machine affects all alike.
 
-- *Speed kept*: the workload's turns a second under the profiler, of those of the two windows without
-  beside it; the median over six rounds, and its interval of 95 % by order statistics. Where some
-  failed, and in the quick form, "rounds" are those that there are, and the interval is all of their
-  range, which has less than 95 %. "No profiler" is the workload alone against its own neighbours: the
-  noise. For `-X perf` it includes what that option costs the target.
-- *Impossible*: stacks that the program cannot have, of all that were shown as Python's. With lines, a
-  call must come from a line that makes it; and a thread that sleeps is on no CPU. *Cut*: stacks
-  without their outermost frames; they are not judged.
-- *Distance*: total variation distance between the functions' shares in the profile and in the CPU time
-  by the program's own clock; in brackets what chance alone would give that many samples.
-- *Samples*: those with a Python stack, of those due: the rate, times the CPU time that the target had.
-  More than 100 % are samples of a thread that waited for a CPU.
-- *CPU*, *memory*: the profiler's own, of one core, while it samples, and at most. What runs in the
-  kernel is in the target's speed. `perf script`, which makes perf's stacks readable, is not in it.
-- *profiling.sampling* runs as it does by default, without stopping its target: its `--blocking` finds
-  no thread on a CPU. *perf* keeps 127 frames of a stack, as the kernel is set by default; some four of
-  them are one of Python's.
-- Of the processes of 50 ms the turns are those that have ended, which takes in the start and the end of
-  an interpreter. *Named* are those whose function is in the profile; *samples*, those in these
-  functions. Judged are stacks in which something is of the two programs.
-- *Cannot*: it was tried.
-- Under *where pybpfprof is not ahead* stands each row of the summary in which a peer is ahead, or
-  pybpfprof has no figure. Of the speed kept a peer is ahead whose whole interval lies above that of
-  pybpfprof; where the two overlap, they are level. Of the other rows a peer is ahead whose figure is
-  better by more than 0.005 of distance beyond chance, 5 % of the samples due, 0.2 % of a core, 1 MiB,
-  10 ms until the first sample, 0.05 s of a run, or 0.5 % of the processes that have samples; where it is
-  less, they are level. In rows that are not named here any difference counts. More samples than are due
-  count as all of them.
+- *Speed kept*: the workload's turns per second under the profiler, divided by the speed in the two
+  windows beside it without one. The table shows the median over six rounds, and its 95 % interval by
+  order statistics. If rounds failed, and in the quick form, "rounds" says how many there are. The
+  interval is then their whole range, which covers less than 95 %. "No profiler" compares the workload
+  alone with its own neighbours: the noise. For `-X perf`, the speed includes the cost of that option.
+- *Impossible*: the part of the Python stacks that the program cannot have. With lines, a call must come
+  from a line that makes it, and a sleeping thread is on no CPU. *Cut*: stacks without their outermost
+  frames. They are not judged.
+- *Distance*: the total variation distance between the functions' shares in the profile and in the CPU
+  time by the program's own clock. The number in brackets is what chance alone gives for as many samples.
+- *Samples*: samples with a Python stack, divided by the samples due: the rate times the target's CPU
+  time. Above 100 %, samples of a thread that waited for a CPU are included.
+- *CPU*, *memory*: the profiler's own CPU time, of one core, while it samples, and its peak memory. The
+  work in the kernel shows in the target's speed. The time of `perf script`, which makes perf's stacks
+  readable, is not included.
+- *profiling.sampling* runs with its defaults, without stopping its target. Its `--blocking` finds no
+  thread on a CPU. *perf* keeps 127 frames of a stack, the kernel's default. About four of them make one
+  Python frame.
+- For processes of 50 ms, a turn is a process that has ended. That includes starting and ending an
+  interpreter. *Named* are the processes whose function is in the profile. *Samples* are those in these
+  functions. Only stacks with a frame of one of the two programs are judged.
+- *Cannot*: it was tried, and failed.
+- *Where pybpfprof is not ahead* lists each row of the summary in which a peer is ahead, or pybpfprof has
+  no figure. In speed kept, a peer is ahead if its whole interval lies above that of pybpfprof. If the
+  intervals overlap, they are level. In other rows a peer is ahead if its figure is better by more than
+  0.005 of distance beyond chance, 5 % of the samples due, 0.2 % of a core, 1 MiB, 10 ms until the first
+  sample, 0.05 s of a run, or 0.5 % of the processes that have samples. Smaller differences are level. In
+  rows that are not named here, any difference counts. More samples than due count as all of them.
 """
 
-# Why, where a figure is not the best one.
+# Why a figure may not be the best one.
 WHY = {
-    "speed": "the samples are interrupts, which the target feels as well as the walk",
+    "speed": "each sample interrupts the target, and the walk takes its time",
     "wrong": "unexpected: please report it",
-    "cut": "unexpected: 1,023 frames are the limit",
-    "distance": "chance, as long as it lies near the floor; else unexpected",
-    "obtained": "an interrupt that a busy host swallows is a sample less; peers count by the clock",
-    "cpu": "its maps are read several times a second, however few samples there are",
-    "memory": "16 MiB of it are the ring buffer from the kernel, whose 8 MiB are mapped twice, one "
-              "behind the other",
-    "depth": "unexpected: 1,023 frames are the limit",
-    "start": "the kernel verifies and compiles the BPF program first",
-    "end": "the kernel verifies and compiles the BPF program first",
+    "cut": "unexpected: the limit is 1,023 frames",
+    "distance": "chance, if it is near the floor; otherwise unexpected",
+    "obtained": "an interrupt that a busy host swallows is a lost sample; peers count by the clock",
+    "cpu": "user space reads the maps several times per second, even with few samples",
+    "memory": "the ring buffer takes 16 MiB of it: its 8 MiB are mapped twice, one after the other",
+    "depth": "unexpected: the limit is 1,023 frames",
+    "start": "the kernel first verifies and compiles the BPF program",
+    "end": "the kernel first verifies and compiles the BPF program",
     "names": "unexpected",
-    "children": "what a start does before its Python is known has no stack",
-    "following-speed": "the kernel side sees each fork, exec, mapping and end, too",
-    "following-cpu": "it reads of each process what it runs and whose it is, as long as that is there",
+    "children": "a new process has no stacks until its Python is found",
+    "following-speed": "BPF also sees each fork, exec, mapping and end",
+    "following-cpu": "user space reads each process's program and owner while it lives",
 }
 
-NO_FIGURE = "unexpected: there is no figure of its own"
+NO_FIGURE = "unexpected: pybpfprof has no figure"
 
-# part: of what was found; get: what a cell has there -> (value, text), or None, where a value may
-# be an interval; more: whether more is better; slack: how much worse is still level.
+# part: of the results; get: a cell of that part -> (value, text), or None; a value may be an
+# interval; more: whether more is better; slack: the difference that still counts as level.
 Figure = collections.namedtuple("Figure", "title key part get more slack")
 
 
@@ -89,7 +88,7 @@ def speed(cell):
 
 
 def distance(cell):
-    """What chance may have made counts for nothing."""
+    """The part that chance explains does not count."""
     return max(0, cell["distance"] - cell["floor"]), "%.3f (%.3f)" % (cell["distance"], cell["floor"])
 
 
@@ -107,7 +106,7 @@ FORMATS = {
 
 
 def of_row(field):
-    """A field of a row's cell; None where it has none."""
+    """A getter of a field of a row's cell; None if the cell lacks it."""
     def get(cell):
         return None if cell.get(field) is None else FORMATS[field](cell)
     return get
@@ -120,7 +119,7 @@ def names_text(cell):
 
 
 def depth_of_nest(cell):
-    """The workload's own count; calls below it come and go."""
+    """Counts only the workload's fixed frames; calls below them come and go."""
     depth = min(cell["depth"] or 0, NEST_DEPTH)
     return depth, str(depth)
 
@@ -173,7 +172,8 @@ def part_of(found, part):
 
 
 def look_up(found, figure, tool):
-    """(value, text) of a figure; the value is None where the profiler cannot, or has none."""
+    """(value, text) of a figure.  The value is None if the profiler cannot do it or has no
+    result."""
     cell = part_of(found, figure.part).get(tool)
     if cell is None:
         return None, "-"
@@ -183,7 +183,7 @@ def look_up(found, figure, tool):
 
 
 def table(lines):
-    """Lines of cells as Markdown; the first one is the head."""
+    """Lines of cells as Markdown; the first line is the head."""
     lines = [lines[0], ["---"] * len(lines[0])] + lines[1:]
     return "".join("| %s |\n" % " | ".join(line) for line in lines)
 
@@ -216,7 +216,7 @@ def row_table(cells, versions):
 
 
 def remarks(cells, versions):
-    """Why a profiler cannot, or could not every time."""
+    """Why a profiler cannot do a row, or failed in some rounds."""
     text = ""
     for name in versions:
         cell = cells.get(name)
@@ -230,7 +230,7 @@ def remarks(cells, versions):
 
 
 def is_ahead(peer, ours, each):
-    """Whether a peer's value is better; of two intervals, whether it lies beyond the other one."""
+    """Whether a peer's value is better.  An interval has to be entirely beyond the other one."""
     if ours is None:
         return True
     if isinstance(ours, tuple):
@@ -239,7 +239,7 @@ def is_ahead(peer, ours, each):
 
 
 def behind(python):
-    """Sentences on the summary's figures in which a peer is ahead of pybpfprof."""
+    """Sentences on the figures of the summary in which a peer is ahead of pybpfprof."""
     found = []
     for each in SUMMARY:
         ours, our_text = look_up(python["found"], each, OURS)
@@ -289,14 +289,14 @@ def whole(report):
 
 
 def part_between(text, begin, end):
-    """What stands between the marks, with them; "" where they are not there."""
+    """The part of the text between the marks, including them; "" without marks."""
     _, mark, rest = text.partition(begin)
     part, end, _ = rest.partition(end)
     return mark + part + end if mark and end else ""
 
 
 def keep_part(path, new):
-    """Puts NEW between the marks at the end of RESULTS.md."""
+    """Replaces the part between the marks at the end of RESULTS.md with NEW."""
     with open(path, encoding="utf-8") as file:
         text = file.read()
     write(path, text.replace(part_between(text, SCALE_BEGIN, SCALE_END), "").rstrip("\n") + "\n\n" +
@@ -304,14 +304,14 @@ def keep_part(path, new):
 
 
 def replace_between(text, new):
-    """TEXT with NEW between the marks; as it is where it has none."""
+    """TEXT with NEW between the marks; unchanged if it has no marks."""
     before, begin, rest = text.partition(BEGIN)
     _, end, after = rest.partition(END)
     return before + begin + "\n" + new + "\n" + end + after if end else text
 
 
 def write(path, text):
-    """Leaves the file to whom it belongs, or to whom the summary belongs: this runs as root."""
+    """Gives the file to the summary's owner, because this runs as root."""
     with open(path, "w", encoding="utf-8") as file:
         file.write(text)
     owner = os.stat(SUMMARY)
@@ -319,7 +319,8 @@ def write(path, text):
 
 
 def publish(report, official):
-    """Into the tree where the run is a whole one, else beside the binary."""
+    """Writes the results into the tree after a complete run, or beside the binary after any
+    other."""
     path = os.path.join(HERE if official else os.path.join(ROOT, ".output"), "RESULTS.md")
     scale = ""
     if os.path.exists(path):

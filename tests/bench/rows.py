@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What the profilers are compared on."""
+"""The rows on which the profilers are compared."""
 
 import collections
 import os
@@ -7,9 +7,9 @@ import os
 import judge
 from processes import PROGRAMS, WORKLOADS
 
-# judge: Python -> what judge.py describes; roots: what every whole stack begins with; functions:
-# those whose CPU time the workload shows; turns: whether its turns tell its speed; rounds: runs of
-# each profiler, of so many seconds; with fewer than ROUNDS there is no interval of 95 %.
+# judge: Python -> a judge of judge.py; roots: the outermost frames of whole stacks; functions:
+# those whose CPU time the workload shows; turns: whether its turns measure its speed; rounds: runs
+# of each profiler, each of `seconds`; fewer than ROUNDS give no interval of 95 %.
 Row = collections.namedtuple("Row", "key title path arguments rate pinned judge roots functions "
                              "turns seconds rounds")
 
@@ -52,7 +52,7 @@ ROWS = (
         pinned=False, roots=("<module>", "_bootstrap"), functions=("make_text", "compress_text")),
 )
 
-# As many in each round; the turns are processes that end.
+# Each round has this many processes.  A turn is a process that ends.
 CHILD_SECONDS = 0.05
 CHILDREN = row("children", "%d times 40 processes of 50 ms, two at a time, 100 Hz" % ROUNDS, "spawn.py",
                100, judge.children, arguments=(40, CHILD_SECONDS), pinned=False)

@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """What `-a` costs with many processes, threads, stacks and starts, and at higher rates.
 
-Each of these is doubled four times, while the others stay as they are; then comes all at once: 500
-Pythons with 5,000 threads, and 100 starts a second; and what the agent costs beside that.  The figures
-go to RESULTS.md's last part.
+Each of these is doubled four times, while the others stay constant.  Then comes everything at once:
+500 Pythons with 5,000 threads, and 100 starts per second; and the cost of the agent beside that.
+The figures go to the last part of RESULTS.md.
 """
 
 import argparse
@@ -42,28 +42,28 @@ DOUBLED = {
     "rate": [BASE._replace(rate=99 << i) for i in range(5)],
 }
 
-HEAD = ["processes", "threads", "ways", "starts a second", "Hz", "CPU", "followed", "a sample",
+HEAD = ["processes", "threads", "ways", "starts per second", "Hz", "CPU", "followed", "a sample",
         "memory", "samples", "stacks", "lost"]
 
 TEXT = """\
 ## Many processes: `-a`
 
-Made by `make bench-scale` on %(date)s: %(cpus)d CPUs, Linux %(kernel)s. Forked Pythons whose threads
-sleep most of the time, and together work half a second a second, in so many ways (stacks without their
-threads). *CPU*: the profiler's own, of one core, in the window after its first %(settling)d s; in the last
-line after its first %(long)d s, when it has seen most of these processes work.
-*Followed*: what forks, execs, mappings and ends cost in the kernel, of one core. *A sample*: the walk in
-the kernel. *Memory*: at most. *Starts*: of each ten, seven fork, one runs Python, and two what is none.
+Made by `make bench-scale` on %(date)s: %(cpus)d CPUs, Linux %(kernel)s. The load is forked Pythons. Their
+threads sleep most of the time, and together work half a second per second. *Ways*: distinct stacks, not
+counted per thread. *CPU*: the profiler's own, of one core, after its first %(settling)d s. In the last line
+it is after its first %(long)d s, when it has seen most of these processes work. *Followed*: the cost of forks,
+execs, mappings and ends in the kernel, of one core. *A sample*: the walk in the kernel. *Memory*: the peak.
+*Starts*: of ten, seven fork, one runs Python, and two run other programs.
 
 %(table)s
-A sample of a process that is no Python: %(other).0f ns, one look-up.
+A sample of a process that is not Python costs %(other).0f ns: one lookup.
 
 `pybpfprof agent --store DIR` beside the last of these loads, %(agent_hz)d Hz, windows of 10 s:
 %(agent_cpu).2f %% of all CPUs, and %(agent_walk).2f %% in the kernel for samples and to follow processes;
 %(agent_memory).0f MiB at most.
 
 Published, not measured here: the OpenTelemetry eBPF profiler's README gives 1 %% of the CPU and 250 MB
-as its upper limits in testing, at 20 Hz; its design documents give 3 us a sample. Users have reported up
+as its upper limits in testing, at 20 Hz. Its design documents give 3 us per sample. Users have reported up
 to 1.5 GB, and spikes of CPU when it starts.
 """
 
@@ -88,7 +88,7 @@ class Crowd:
 
 
 class Profiler:
-    """It samples, with these arguments."""
+    """A running profiler with these arguments, which samples already."""
 
     def __init__(self, *arguments):
         self.process = subprocess.Popen([BINARY, *arguments, "-q"])
@@ -101,7 +101,7 @@ class Profiler:
             time.sleep(0.1)
 
     def cpu_seconds(self):
-        """Of all its threads, those that have ended, too."""
+        """The CPU time of all its threads, including ended ones."""
         with open("/proc/%d/stat" % self.pid, encoding="ascii") as stat:
             words = stat.read().rpartition(")")[2].split()
         return (int(words[11]) + int(words[12])) / TICKS
@@ -125,7 +125,7 @@ class Recording(Profiler):
                          os.path.join(folder, "all.folded"), "--stats", self.stats)
 
     def stop(self):
-        """Its ledger."""
+        """Ends the recording; returns its ledger."""
         self.process.send_signal(signal.SIGINT)
         self.process.wait(START_TIMEOUT_S)
         with open(self.stats, encoding="utf-8") as stats:
@@ -136,8 +136,8 @@ Used = collections.namedtuple("Used", "cpu followed sampled sample_ns")
 
 
 def window(profiler, seconds):
-    """What it used in a window: of a core, of a core in the kernel for following and for samples,
-    and for one."""
+    """What the profiler used in a window: of a core; of a core in the kernel, for following
+    processes and for samples; and per sample."""
     before = profiler.mark()
     time.sleep(seconds)
     after = profiler.mark()
@@ -162,8 +162,8 @@ def measure(load, settling, seconds):
 
 
 def measure_others(seconds):
-    """ns a sample of processes that are no Python: the only one that is profiled sleeps.  The median
-    of short windows, for a host may hold up any sample."""
+    """Nanoseconds per sample of processes that are not Python; the only profiled one sleeps.  It
+    is the median of short windows, because a host may delay any sample."""
     words = [["sh", "-c", "while :; do :; done"]] * SPINNERS
     words.append([PYTHON, "-c", "import time; time.sleep(1000)"])
     others = [subprocess.Popen(command) for command in words]
@@ -180,7 +180,7 @@ def measure_others(seconds):
 
 
 def measure_agent(settling, seconds):
-    """The agent beside all at once, as parts of all CPUs."""
+    """The agent's cost beside everything at once, as shares of all CPUs."""
     with Crowd(WHOLE), tempfile.TemporaryDirectory() as folder, \
             Profiler("agent", "--store", os.path.join(folder, "store"), "--listen", "off",
                      "--cpu-budget", "off", "-r", str(AGENT_RATE)) as agent:
@@ -225,7 +225,7 @@ def main():
             found.append(measure(load, times * settling, times * seconds))
             print("  ".join(line(found[-1])), flush=True)
         other = measure_others(seconds)
-        # Some windows, whose ends cost most.
+        # Several of the agent's windows: their ends cost most.
         agent = measure_agent(LONG * settling, 2 * LONG * seconds)
     print("a sample of no Python: %.0f ns" % other)
     print("the agent: %(agent_cpu).2f %% of all CPUs, %(agent_walk).2f %% in the kernel, "

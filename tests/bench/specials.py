@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Rows of a kind of their own: the first sample, names, and processes that live shortly."""
+"""Special rows: the first sample, names, and short-lived processes."""
 
 import itertools
 import os
@@ -20,7 +20,7 @@ START_TIMEOUT_S = 15
 SLOT_MS = 10  # of clock.py
 SLOT = re.compile(r"slot_(\d+)")
 
-# What names.py's functions are called; a qualified name's last part is the name alone.
+# The names of the functions of names.py.  The last part of a qualified name is the name alone.
 NAMES = ("plain", "Outer.method", "Outer.class_method", "Outer.static_method", "Outer.value",
          "Outer.Inner.__call__", "enclosing.<locals>.nested", "<lambda>", "produce", "x" * 4096,
          "functions.<locals>.coroutine", "functions.<locals>.café", "functions.<locals>.функция",
@@ -32,7 +32,7 @@ LOOK_SECONDS = 0.1
 
 
 def run_for(tool, target, rate, seconds, timeout):
-    """One run of a profiler: its stacks, and the time it took beyond SECONDS."""
+    """One run of a profiler: its stacks, and how much longer than SECONDS it took."""
     with tempfile.TemporaryDirectory() as folder:
         wanted = Wanted(target.pid, rate, seconds, folder, False)
         run = Run(tool.command(wanted), tool.prefix)
@@ -46,15 +46,15 @@ def run_for(tool, target, rate, seconds, timeout):
 
 
 def measure_start(python, tools, rounds):
-    """{profiler's name: (ms to its first sample, s a run takes longer than it samples)}, medians;
-    or the reason why it cannot."""
+    """{profiler's name: (ms to its first sample, s a run takes longer than it samples)}, as
+    medians; or the reason why it cannot."""
     found = {tool.name: ([], []) for tool in tools}
     with tempfile.TemporaryDirectory() as folder:
         for _ in range(rounds):
             for tool in tools:
                 if isinstance(found[tool.name], str):
                     continue
-                # A new one each time: what was killed may have left it stopped.
+                # A new target each time: a killed profiler may have left the old one stopped.
                 target = Target(python, folder, os.path.join(WORKLOADS, "clock.py"),
                                 flags=tool.options)
                 try:
@@ -74,7 +74,7 @@ def measure_start(python, tools, rounds):
 
 
 def measure_names(python, tools):
-    """{profiler's name: (names that are right, qualified ones, of how many)}, or the reason."""
+    """{profiler's name: (right names, right qualified names, all names)}, or the reason."""
     found = {}
     with tempfile.TemporaryDirectory() as folder:
         for tool in tools:
@@ -98,7 +98,7 @@ def spawn(python, count, flags, folder):
 
 
 def spawn_alone(python, count):
-    """Processes a second."""
+    """Processes per second without a profiler."""
     with tempfile.TemporaryDirectory() as folder:
         target = spawn(python, count, (), folder)
         try:
@@ -110,9 +110,9 @@ def spawn_alone(python, count):
 
 
 def watch_children(run, target, cell):
-    """Waits for the last of them; what of a core the profiler used until shortly before goes to CELL.
+    """Waits for the last child.  The profiler's CPU use until shortly before is added to CELL.
 
-    It looks seldom, for nobody looks at those that are alone."""
+    It rarely polls, because nothing polls children that run alone."""
     start, before = time.monotonic(), cpu_seconds(run.pid)
     seconds = used = 0
     target.go()
@@ -131,7 +131,7 @@ def watch_children(run, target, cell):
 
 
 def spawn_under(tool, python, count, lead, cell):
-    """One run of a profiler: its stacks, and processes a second."""
+    """One run of a profiler: its stacks, and processes per second."""
     with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryDirectory() as files:
         target = spawn(python, count, tool.options, files)
         wanted = Wanted(target.pid, rows.CHILDREN.rate, None, folder, True)
@@ -150,12 +150,12 @@ def spawn_under(tool, python, count, lead, cell):
 
 
 def without_process(frames):
-    """Without what some profilers put before a process's frames, which is of no file."""
+    """Removes the entries without a file that some profilers put before a process's frames."""
     return list(itertools.dropwhile(lambda frame: frame.file is None, frames))
 
 
 def add_children(found, cell, why_not, lines):
-    """Adds to CELL what was found of one round; of how many children there was a sample."""
+    """Adds the stacks of one round to CELL, and how many children have samples."""
     samples = {}
     for frames, number, _ in found:
         for frame in frames:
@@ -172,20 +172,21 @@ def add_children(found, cell, why_not, lines):
 
 
 class Cell(measure.Cell):
-    """Of children, too: those that have samples, those samples, and how many there were."""
+    """Also counts the children with samples, those samples, and all children."""
 
     def __init__(self):
         super().__init__()
         self.named = self.in_children = self.count = 0
 
     def shares(self):
-        """Of the processes, those that it named; of the samples due in them, those that it has."""
+        """The share of the processes that have samples, and of the due samples those that it
+        has."""
         due = self.count * rows.CHILD_SECONDS * rows.CHILDREN.rate
         return (self.named / self.count, self.in_children / due) if due else (None, None)
 
 
 def measure_children(python, tools, leads, rounds, count):
-    """{profiler's name: Cell}, and what there is without, under None, for the noise."""
+    """{profiler's name: Cell}, and the ratios without a profiler, under None, for the noise."""
     cells = {tool.name: Cell() for tool in tools}
     why_not = rows.CHILDREN.judge(python)
     speeds = []

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Reads what each profiler writes: (frames, samples, weight) of each stack, root first.
+"""Reads each profiler's output: (frames, samples, weight) of each stack, root first.
 
-The weight is what the profiler gives it, in its own unit.
+The weight is the profiler's, in its own unit.
 """
 
 import collections
@@ -13,10 +13,10 @@ import sys
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "e2e"))
 from folded import Frame, parse_folded  # noqa: E402
 
-# Of -X perf's symbols, which have no lines.
+# Symbols of -X perf have no lines.
 PERF_SYMBOL = re.compile(r"py::(?P<name>.*):(?P<file>[^:]*)")
 
-# CPython's own frames, of no function, which some profilers show: they are no mistake.
+# CPython's own frames, which belong to no function.  Some profilers show them; they are no error.
 SHIMS = ("__init__", "<shim>")
 
 frame = functools.lru_cache(maxsize=None)(Frame)
@@ -36,12 +36,12 @@ def read(path):
 
 
 def read_folded(path):
-    """pybpfprof's and py-spy's."""
+    """The format of pybpfprof and py-spy."""
     return [(frames, count, count) for frames, count in parse_folded(read(path))]
 
 
 def parse_austin(text):
-    """A line is one sample: P1;T0:2;FILE:FUNCTION:LINE;... MICROSECONDS"""
+    """Austin's format, one sample per line: P1;T0:2;FILE:FUNCTION:LINE;...  MICROSECONDS"""
     found = []
     for line in text.splitlines():
         if line.startswith("P"):
@@ -56,7 +56,7 @@ def austin_frame(label):
 
 
 def parse_collapsed(text):
-    """CPython's own sampler's: tid:1;FILE:FUNCTION:LINE;... COUNT"""
+    """The format of CPython's own sampler: tid:1;FILE:FUNCTION:LINE;...  COUNT"""
     found = []
     for line in text.splitlines():
         stack, _, count = line.rpartition(" ")
@@ -70,13 +70,14 @@ def parse_collapsed(text):
 
 
 def read_collapsed(folder):
-    """Of all processes, each of which has a file."""
+    """The stacks of all processes.  Each process has a file."""
     return [stack for name in sorted(os.listdir(folder))
             for stack in parse_collapsed(read(os.path.join(folder, name)))]
 
 
 def parse_perf(text):
-    """`perf script`: a paragraph for each sample, leaf first; only Python's symbols are kept."""
+    """The format of `perf script`, a paragraph per sample, leaf first.  Only Python's symbols
+    are kept."""
     counts = collections.Counter()
     for paragraph in text.split("\n\n"):
         if paragraph.strip():

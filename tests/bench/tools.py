@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The profilers that are compared: how each is called, and what reads its output.
+"""The compared profilers: the command of each, and the reader of its output.
 
-All sample at the same rate, all threads, on the CPU only, with lines and whole file names where
-they have them, into folded stacks or what its own converter turns into these.
+All sample at the same rate, all threads, only on the CPU, with lines and whole file names if they
+can.  The output is folded stacks, or is converted to them by the profiler's own tool.
 """
 
 import collections
@@ -17,12 +17,12 @@ from processes import BINARY, Failed
 
 CONVERTER_TIMEOUT_S = 60
 
-# pid: of the target; rate: in Hz; seconds: None for until its end; folder: for output, the
-# profiler's own; children: whether those that the target starts are to be profiled, too.
+# pid: of the target; rate: in Hz; seconds: None until its end; folder: for this run's output;
+# children: whether to profile the target's children, too.
 Wanted = collections.namedtuple("Wanted", "pid rate seconds folder children")
 
-# command: Wanted -> its arguments; read: Wanted -> stacks; options: of the target's Python;
-# lines: whether its frames have any; prefix: starts a Python where it can run; version: its own.
+# command: Wanted -> its arguments; read: Wanted -> stacks; options: of the target's Python; lines:
+# whether its frames have lines; prefix: starts a Python where it can run; version: its own.
 Tool = collections.namedtuple("Tool", "name command read options lines prefix version")
 
 
@@ -112,7 +112,7 @@ def pybpfprof():
 
 
 def for_older():
-    """Those that attach to released versions of CPython."""
+    """The profilers that attach to released versions of CPython."""
     py_spy, austin = peers.runnable("py-spy"), peers.runnable("austin")
     py_spy_version = version_of([*py_spy, "--version"])
     return [Tool("py-spy", py_spy_command(py_spy), read_folded, (), True, HERE, py_spy_version),
@@ -123,8 +123,8 @@ def for_older():
 
 
 def for_own_version(python):
-    """CPython's own sampler, which has to be of the target's version, and its support of perf,
-    which is of use where CPython is built with frame pointers, as 3.15 is."""
+    """CPython's own sampler, which must have the target's version, and perf with CPython's
+    support, which needs frame pointers, as in 3.15."""
     prefix = (peers.debian.ENTER, python.root, python.path) if python.root else (python.path,)
     version = ".".join(map(str, python.version))
     perf = shutil.which("perf") or "perf"

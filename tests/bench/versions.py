@@ -2,10 +2,9 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """What profiling costs on each version: in the kernel, for the target, for the profiler itself.
 
-Prints the figures of one Python of each version, and of those that are free-threaded or have the JIT
-as far as they are there, a table of them all, and writes them as JSON.  The target keeps PERCENT of its
-speed: the median over pairs of windows that lie side by side, with the profiler in one of them; "no
-profiler" shows the noise.
+Prints the figures of one Python of each version, and of free-threaded and JIT builds that exist,
+and a table of them all, and writes them as JSON.  The target keeps PERCENT of its speed: the median
+over pairs of adjacent windows, one of them with the profiler. "no profiler" shows the noise.
 """
 
 import argparse
@@ -29,7 +28,7 @@ from pythons import DEBUG, RELEASE, describe, find_uncommon, one_of_each_minor  
 
 RATES = (99, 999, 9999)
 MANY_THREADS = 160
-# At 9,999 Hz so deep stacks are not identified anew in each sample any more.
+# At 9,999 Hz, stacks this deep are no longer identified in each sample.
 FRAMES = (19, 49)
 WANTED_CPU = {99: 0.3, 999: 2, 9999: 5}
 WANTED_SPEED = {99: 99.7, 999: 99.0}
@@ -40,7 +39,7 @@ END_TIMEOUT_S = 60
 
 @contextlib.contextmanager
 def workers(python, count=1, frames=49, threads=1):
-    """COUNT of them, each on a CPU of its own."""
+    """COUNT workloads, each on a CPU of its own."""
     with tempfile.TemporaryDirectory() as folder:
         running = []
         try:
@@ -70,7 +69,7 @@ class Profiler:
         self.pid = self.process.pid
 
     def wait_sampling(self):
-        """Returns when its perf events are open and its start-up is over."""
+        """Returns once its perf events are open and its start-up is over."""
         folder = "/proc/%d/fd" % self.pid
         while self.process.poll() is None:
             with contextlib.suppress(FileNotFoundError):
@@ -85,7 +84,7 @@ class Profiler:
         return self.finish()
 
     def finish(self):
-        """Its ledger, after its end; `text` and `seconds` are then known too."""
+        """Waits for its end; returns its ledger.  Then `text` and `seconds` are set, too."""
         self.text = self.process.communicate(timeout=END_TIMEOUT_S)[1].decode()
         self.seconds = time.monotonic() - self.started
         if self.process.returncode != 0:
@@ -97,8 +96,9 @@ class Profiler:
 
 
 def measure_kernel(python, seconds):
-    """Nanoseconds a sample at both depths, and a frame by their difference, once the profiler has
-    ceased to tell code objects apart in each sample, as it does in a process's first second."""
+    """Nanoseconds per sample at both depths, and per frame by their difference.  It begins once
+    the profiler no longer identifies code objects in each sample, which it does in a
+    process's first second."""
     cost = {}
     with kernel_cost.statistics():
         for frames in FRAMES:
@@ -109,7 +109,7 @@ def measure_kernel(python, seconds):
                 first = kernel_cost.read(profiler.pid)
                 time.sleep(seconds)
                 last = kernel_cost.read(profiler.pid)
-                # Runs that met another process end at once: only the workers' are counted.
+                # Samples of other processes end at once.  Only the workers' are counted.
                 met = profiler.stop()["events"] / last.runs
                 cost[frames] = ((last.nanoseconds - first.nanoseconds)
                                 / (last.runs - first.runs) / met)
@@ -123,11 +123,12 @@ def measure_kernel(python, seconds):
 
 
 def speed_kept(target, rate, pairs, window):
-    """Median of speed with / without the profiler, in percent; without any where RATE is None."""
+    """The median of the speed with the profiler, in percent of the speed without it.  If RATE is
+    None, there is no profiler in either window."""
     ratios = []
     for pair in range(pairs):
         speeds = {}
-        # Which of the two comes first changes from pair to pair, so that drift cancels.
+        # The order of the two alternates between pairs, so drift cancels out.
         for profiled in ((True, False) if pair % 2 else (False, True)):
             profiler = Profiler([target], rate) if profiled and rate else None
             if profiler:
@@ -155,7 +156,7 @@ def measure_slow_down(python, pairs, window):
 
 
 def measure_profiler(python, seconds):
-    """The profiler's own CPU time and memory, and what it lost, at each rate."""
+    """The profiler's own CPU time and memory, and its lost samples, at each rate."""
     figures = []
     with workers(python) as targets:
         for rate in RATES:
@@ -192,7 +193,7 @@ def measure_start(python, runs):
             ("a run of one second", statistics.median(whole), "s", "< 1.5")]
 
 
-# What --only names, in the order of measuring.
+# The parts that --only may name, in the order of measurement.
 PARTS = {
     "kernel": lambda python, quick: measure_kernel(python, 2 if quick else 5),
     "slow-down": lambda python, quick: measure_slow_down(python, 3 if quick else 9,
@@ -218,7 +219,8 @@ def measure(python, parts, quick):
 
 
 def find_pythons():
-    """One of each version, and what is there of those that only part `interpreters` of `make prove` builds."""
+    """One Python of each version, and those uncommon ones that exist; only part `interpreters`
+    of `make prove` builds them."""
     common = one_of_each_minor()
     uncommon = [python for python in find_uncommon()
                 if python and python.kind != DEBUG and python not in common]

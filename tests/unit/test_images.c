@@ -11,7 +11,7 @@
 #define BIAS  0x555500000000ULL
 #define START 0x1000ULL
 
-/* What the kernel side was told last. */
+/* The last file announced to BPF. */
 static struct {
 	struct file_key key;
 	struct text_place text;
@@ -69,7 +69,7 @@ static bool is_known(const struct images *images, uint32_t number, uint64_t inod
 	return true;
 }
 
-static void what_is_learned_is_known(void **state)
+static void learned_files_are_known(void **state)
 {
 	struct images *images = images__new(NULL);
 	const struct file_key key = { .inode = 3 };
@@ -86,8 +86,8 @@ static void what_is_learned_is_known(void **state)
 	images__free(images);
 }
 
-/* There is no end of files: the oldest go, and no number becomes another's. */
-static void the_newest_are_kept(void **state)
+/* The number of files has no limit: the oldest are evicted, and no number is reused. */
+static void the_newest_files_are_kept(void **state)
 {
 	struct images *images = images__new(NULL);
 	uint32_t first = learn(images, 1), last = 0, again;
@@ -113,8 +113,8 @@ static void the_newest_are_kept(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(what_is_learned_is_known),
-		cmocka_unit_test(the_newest_are_kept),
+		cmocka_unit_test(learned_files_are_known),
+		cmocka_unit_test(the_newest_files_are_kept),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

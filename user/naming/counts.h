@@ -61,7 +61,7 @@ void counts__settle_all(struct counts *counts, struct sampler *sampler);
  * the one before is not freed yet. */
 const struct profile *counts__begin_anew(struct counts *counts, struct sampler *sampler);
 
-/* Adds what is not in the profile to LEDGER, which has the sampler's counts of EVENT. */
+/* Adds counts that are not in the profile to LEDGER, which has the sampler's counts of EVENT. */
 void counts__account(const struct counts *counts, uint32_t event, struct ledger *ledger);
 
 /* Whether BPF's counts of all outcomes of EVENT equal the profile's, apart from lost samples. */

@@ -34,7 +34,7 @@
  * their own limit. */
 #define ALL_STACK_BYTES_MAX (4LL * STACK_BYTES_MAX)
 
-/* Limits the generated functions that are told apart: a process may make any number. */
+/* Limits the generated functions that have entries of their own: a process may make any number. */
 #define GENERATED_MAX 4096
 
 /* Limits the remembered locations of a process.  Others are found again each time. */

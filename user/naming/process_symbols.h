@@ -46,7 +46,7 @@ struct process_symbols {
 	uint64_t generation;	  /* of its threads' copies of bytecode */
 	uint64_t code_generation; /* changes when a code object is freed */
 	struct code_table *codes;
-	size_t generated; /* functions that are told apart */
+	size_t generated; /* functions with entries of their own */
 	struct stale_function *stale;
 	struct thread_names *thread_names;
 	size_t names_bytes; /* that its functions added to the profile */

@@ -19,8 +19,8 @@ struct qualified_names *qualified_names__new(struct profile *profile);
 void qualified_names__free(struct qualified_names *names);
 
 /* Looks for the qualified name of CODE, a code object of TARGET, whose function has a bare name in
- * the profile.  Does nothing if code objects have qualified names, unless the function is told
- * apart. */
+ * the profile.  Does nothing if code objects have qualified names, unless the function is
+ * a generated one with an entry of its own. */
 void qualified_names__want(struct qualified_names *names, const struct target_process *target,
 			   const struct known_code *code);
 

@@ -174,8 +174,8 @@ static void forget(struct patience *patience)
 	free(patience);
 }
 
-/* Frees accounts that are full, and those of processes that have ended, some of which were read
- * after their end was known.  No reader may be at work for them. */
+/* Frees accounts that are full, and those of processes that have ended.  Some were read after
+ * their end was known.  No reader may be at work for them. */
 static void forget_the_patient(void)
 {
 	struct patience *patience, *next;

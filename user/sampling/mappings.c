@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
  * Each CPU has an event that counts nothing, but whose ring the kernel fills with mappings: which
- * process maps which part of which file.  Where a ring was full, the kernel writes how many records
+ * process maps which part of a file.  Where a ring was full, the kernel writes how many records
  * it lost, before the next record.
  *
  * The lives of processes are reported another way (bpf/processes.bpf.h).  A process must be known

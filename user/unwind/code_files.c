@@ -115,7 +115,7 @@ static bool has_to_wait(const struct code_file *file)
 	return !reader__answers(file->budget.pid) && !reader__has_given_up(file->budget.pid);
 }
 
-/* The budget of FILE, of which something is read now. */
+/* The budget of FILE, which is read now. */
 static struct elf_budget begin_reading(struct code_file *file)
 {
 	file->budget.missed = reader__missed(file->budget.pid);

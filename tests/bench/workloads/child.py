@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""child.py NUMBER SECONDS: so much work in a function that has the number in its name."""
+"""child.py NUMBER SECONDS: works for SECONDS of CPU time in a function named after the number."""
 
 import sys
 from time import thread_time

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""clock.py SHOWN: runs another function in each hundredth of a second from a moment on.
+"""clock.py SHOWN: runs another function in each hundredth of a second, beginning at a given moment.
 
-The bench writes that moment, of the monotonic clock, in place of the turns; a profile then tells
+The bench writes that moment, by the monotonic clock, in place of the turns.  A profile then shows
 when its first sample was.
 """
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""compress.py SHOWN: three threads that make text in Python and compress it by zlib."""
+"""compress.py SHOWN: three threads that make text in Python and compress it with zlib."""
 
 import zlib
 

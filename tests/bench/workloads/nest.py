@@ -5,7 +5,7 @@ import sys
 
 from shown import Shown, ready, start_idle
 
-# <module>, main and turn_forever stand beside the recursion's own frames.
+# The other frames are <module>, main and turn_forever.
 OTHER_FRAMES = 3
 
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""recursion.py SHOWN: tests/programs/deep.py's recursion, whose every stack is known."""
+"""recursion.py SHOWN: the recursion of tests/programs/deep.py.  All its possible stacks are
+known."""
 
 from shown import Shown, ready
 

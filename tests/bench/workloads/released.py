@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""released.py SHOWN: one thread in Python, and in C code that has released the GIL, by turns."""
+"""released.py SHOWN: one thread that alternates between Python and C code without the GIL."""
 
 import hashlib
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""server.py SHOWN: an asyncio server, and a process that sends it requests as fast as it answers.
+"""server.py SHOWN: an asyncio server, and a process that sends it requests as fast as it responds.
 
-A turn is a request answered.
+A turn is a request with its response.
 """
 
 import asyncio
@@ -14,7 +14,7 @@ import sys
 from shown import Shown, ready
 
 CONNECTIONS = 8
-READY_AFTER = 100  # requests: then the load is there
+READY_AFTER = 100  # requests: then the load is stable
 
 
 def digest(numbers):
@@ -55,7 +55,7 @@ async def serve():
 
 
 def request_forever(port):
-    """The other side: a request on each connection, then their answers, until the server ends."""
+    """Sends a request on each connection, then reads the responses, until the server ends."""
     os.sched_setaffinity(0, range(os.cpu_count()))
     streams = [socket.create_connection(("127.0.0.1", port)).makefile("rwb")
                for _ in range(CONNECTIONS)]

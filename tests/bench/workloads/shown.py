@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What a workload shows the bench while it runs: its turns, and its functions' CPU time.
+"""The numbers that a workload shows the bench while it runs: its turns, and its functions' CPU time.
 
 The first number is the turns; the next are seconds by the workload's own clock.
 """
@@ -15,10 +15,10 @@ from totals import map_file  # noqa: E402
 
 
 class Shown:
-    """The numbers of the file whose name is the workload's first argument."""
+    """The numbers in the file that the workload's first argument names."""
 
     def __init__(self, functions=0):
-        # Unlike struct's, its writes leave no moment in which a number is 0.
+        # Unlike struct, ctypes never writes a 0 in between.
         count = 1 + functions
         self.values = (ctypes.c_double * count).from_buffer(map_file(sys.argv[1], 8 * count))
         self.lock = threading.Lock()
@@ -30,7 +30,7 @@ class Shown:
         self.add(0, 1)
 
     def timed(self, index, function):
-        """FUNCTION's result; its CPU time goes to INDEX, from 1 on."""
+        """Calls FUNCTION and adds its CPU time to INDEX, from 1 on; returns its result."""
         start = thread_time()
         result = function()
         with self.lock:
@@ -44,7 +44,7 @@ def ready():
 
 
 def start_idle(count):
-    """COUNT threads that wait for ever."""
+    """Starts COUNT threads that wait forever."""
     never = threading.Event()
     for _ in range(count):
         start_thread(never.wait)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """spawn.py SHOWN COUNT SECONDS: COUNT processes, two at a time, each with SECONDS of work to do.
 
-Each works in a function with a number of its own.  It begins when it gets a line, says which
-processes these are, and ends after the last of them; it shows how long that took.
+Each works in a function with its number.  They start after a line of input.  The program prints
+their PIDs, ends after the last of them, and shows how long that took.
 """
 
 import os

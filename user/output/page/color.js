@@ -9,7 +9,7 @@ const WARM_HUES = 24;
 const WARM_FROM = 12, WARM_TO = 152;
 const SHADES = 3;
 const KIND_HUES = { native: 232, kernel: 325, jit: 190, interpreter: 278 };
-// Red and blue are told apart by who does not see red, or green, too.
+// Red-blind and green-blind people can distinguish red and blue, too.
 const CHANGE_HUES = { more: 30, less: 250 };
 
 const THEMES = {

@@ -195,7 +195,7 @@ class Profile {
 		const { commands, shortNames } = this.processes;
 		const command = this.strings[commands[process] || shortNames[process]];
 		const pid = this.processes.pids[process];
-		// What has no PID stands for several.
+		// Without a PID, it stands for several processes.
 		return pid ? `process ${pid}:"${command}"` : `service "${command}"`;
 	}
 }
