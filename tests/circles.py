@@ -1,8 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Checks that no two modules of user/ need each other, directly or around: a part of `make lint`.
+"""Checks that no modules of user/ depend on each other in a cycle: a part of `make lint`.
 
-A module is an object file of the build.  It needs another one if it uses a symbol that is defined there.
+A module is an object file of the build.  It depends on another one if it uses a symbol that is defined there.
 """
 
 import os
@@ -16,7 +16,7 @@ SOURCES = pathlib.Path(__file__).resolve().parent.parent / "user"
 
 def symbols_of(folder):
     """{module: (defined symbols, used symbols)} of the objects below FOLDER."""
-    # Those of sources that are gone may remain.
+    # Objects of deleted sources may remain.
     objects = [path for path in sorted(folder.rglob("*.o"))
                if path.name.endswith(".pb-c.o") or (SOURCES / path.relative_to(folder).with_suffix(".c")).exists()]
     listed = subprocess.run(["nm", "-A", "-g", *objects], check=True, stdout=subprocess.PIPE,
@@ -31,14 +31,14 @@ def symbols_of(folder):
 
 
 def needs(modules):
-    """{module: modules that it needs}."""
+    """{module: modules that it depends on}."""
     home = {name: module for module, (defined, _) in modules.items() for name in defined}
     return {module: {home[name] for name in used if name in home} - {module}
             for module, (_, used) in modules.items()}
 
 
 def circles(needed):
-    """The sets of modules that reach each other, by Tarjan's algorithm."""
+    """The sets of modules that depend on each other, by Tarjan's algorithm."""
     index, low, stack, found = {}, {}, [], []
 
     def visit(module):
@@ -63,7 +63,7 @@ def circles(needed):
 
 
 def main():
-    """What is wrong, a line each; 0 where nothing is."""
+    """The problems, one per line; 0 if there are none."""
     needed = needs(symbols_of(pathlib.Path(os.environ.get("OUTPUT", ".output")) / "user"))
     assert len(needed) > 100, "the objects are not built"
     return "\n".join("these need each other: " + ", ".join(circle) for circle in circles(needed)) or 0

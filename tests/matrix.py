@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The table of what the tests proved on which interpreter.
+"""The table of the properties that the tests proved on each interpreter.
 
-A test says by its marker `proves` what it does, and by the fixture `figure` how much of it;
-tests/e2e/conftest.py adds on which interpreter.
+The marker `proves` of a test names the property.  The fixture `figure` adds a number.
+tests/e2e/conftest.py adds the interpreter.
 """
 
 import re
@@ -11,7 +11,7 @@ WORDS = {"failed": "FAILED", "skipped": "skipped", "passed": "yes"}
 
 
 def cell(results):
-    """One outcome for all results of a property; the worst tells."""
+    """One outcome for all results of a property: the worst one."""
     if not results:
         return "-"
     for outcome in "failed", "skipped":
@@ -34,7 +34,7 @@ def markdown(rows):
 
 
 def table(results):
-    """Markdown, a row for each interpreter; "" where no test has proved anything."""
+    """Markdown with a row for each interpreter; "" if no test has proved anything."""
     by_place = {}
     columns = []
     for result in results:

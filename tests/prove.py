@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The parts of `make prove`.  Each writes a table of what it measured, beside what is wanted, to .output/prove/.
+"""The parts of `make prove`.  Each writes a table of measured and wanted values to .output/prove/.
 
-A test that fails is run again at the end of its part; one that fails twice is out of bounds.  The
-exit status is 1 if any is.
+A failed end-to-end test runs again at the end of its part, and only a second failure counts.  The exit
+status is 1 if anything has failed.
 """
 
 import collections
@@ -21,12 +21,12 @@ from runner import Result, say
 FOLDER = os.path.join(runner.OUTPUT, "prove")
 FUZZ_SECONDS = 300
 CHI_SQUARE_P = 1e-6
-# The parts whose reports are one block of docs/accuracy.md.  Others may have a block each.
+# The parts whose reports share a block of docs/accuracy.md.  Any other part may have its own block.
 ACCURACY = ("truth", "lines", "interpreters", "kernels", "aarch64")
 
 
 def build_backends(*names):
-    """Real servers: all, or NAMES.  The tests of one that cannot be built skip, and say why."""
+    """Builds real servers: all, or NAMES.  If one cannot be built, its tests are skipped with the reason."""
     status = subprocess.call(["tests/backends/build_backends.py", *names])
     return [] if status in (0, 1) else [Result("failed", "backends", "exit status %d" % status)]
 
@@ -38,7 +38,7 @@ def fuzz():
 
 
 def bench():
-    """Beside other profilers and with many processes; both leave their tables."""
+    """Measures the cost beside other profilers and with many processes.  Both scripts write their own tables."""
     results = []
     for command in ["tests/bench/bench.py"], ["tests/bench/scale.py"]:
         command += [] if os.environ.get("PUBLISH") else ["--quick"]
@@ -47,8 +47,8 @@ def bench():
     return results
 
 
-# minutes: on two CPUs, once what it downloads and builds is there; prepare(): what comes before its
-# tests, and its results.
+# minutes: on two CPUs, after all downloads and builds; prepare(): runs before the tests and returns
+# results.
 Part = collections.namedtuple("Part", "minutes what prepare environment", defaults=(None, {}))
 
 PARTS = {
@@ -94,7 +94,7 @@ def survival(distance, freedom):
 
 
 def chi_square(results):
-    """One row and one Result for all shares that a part has sampled; none where it has none."""
+    """One row and one Result for all sampled shares of a part; empty lists if it has none."""
     found = [each.properties["chi_square"].split() for each in results if "chi_square" in each.properties]
     if not found:
         return [], []
@@ -107,12 +107,12 @@ def chi_square(results):
 
 
 def rows_of(results):
-    """What tests have measured, [what, found, wanted]."""
+    """The measurements of the tests, each [what, found, wanted]."""
     return [json.loads(text) for each in results for text in each.properties.get("measured", [])]
 
 
 def table(rows):
-    """What was measured "..., INTERPRETER" of several has a column, the rest a row."""
+    """A measurement named "TITLE, INTERPRETER" goes into the column TITLE.  Any other has a row."""
     columns, others = {}, []
     for what, found, wanted in rows:
         title, _, name = what.rpartition(", ")
@@ -128,7 +128,7 @@ def table(rows):
 
 
 def run_once_more(name, results):
-    """RESULTS, with those that failed as they are when they run again."""
+    """RESULTS, where each failed test has the result of its second run."""
     failed = {each.name: each.properties["nodeid"] for each in results
               if each.outcome == "failed" and "nodeid" in each.properties}
     if not failed:
@@ -139,7 +139,7 @@ def run_once_more(name, results):
 
 
 def run_part(name):
-    """Runs a part and leaves its report.  Its results."""
+    """Runs a part and writes its report.  Returns the results."""
     part = PARTS[name]
     started = time.monotonic()
     for variable, value in part.environment.items():
@@ -169,7 +169,7 @@ def renew(text, name, content):
 
 
 def publish():
-    """Renews the tables of docs/accuracy.md; the bench renews those of docs/performance.md itself."""
+    """Updates the tables of docs/accuracy.md.  The benchmarks update docs/performance.md themselves."""
     reports = {}
     for name in PARTS:
         report = os.path.join(FOLDER, name + ".md")

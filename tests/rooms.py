@@ -45,7 +45,7 @@ def room_of(path):
 
 
 def wrong(source, included):
-    """What is wrong with SOURCE's include of INCLUDED, or None."""
+    """The problem with SOURCE's include of INCLUDED, or None."""
     room, path = room_of(source.relative_to(USER)), pathlib.PurePosixPath(included)
     if ".." in path.parts or not (USER / path).is_file():
         return "say its folder" if (source.parent / path).is_file() else None
@@ -57,7 +57,7 @@ def wrong(source, included):
 
 
 def main():
-    """What is wrong, a line each; 0 where nothing is."""
+    """The problems, one per line; 0 if there are none."""
     found = [f"{source.relative_to(TOP)}:{number}: {include[1]}: {problem}"
              for source in sorted(USER.rglob("*.[ch]"))
              for number, line in enumerate(source.read_text().split("\n"), 1)

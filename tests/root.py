@@ -10,10 +10,10 @@ KNOWN = set(""".ci .clang-format .dockerignore .editorconfig .gitignore CHANGELO
 LICENSE Makefile README.md SECURITY.md bpf deploy docs offsets tests user vmlinux""".split())
 TOP = pathlib.Path(__file__).resolve().parent.parent
 
-# An archive of the source has no .git, and nothing untracked that would count.
+# A source archive has no .git, and no untracked files to find.
 if not (TOP / ".git").exists():
     sys.exit(0)
-# With sudo, the checkout is another user's.
+# With sudo, the checkout belongs to another user, and git would refuse to read it.
 listed = subprocess.run(["git", "-c", "safe.directory=" + str(TOP), "ls-files", "-z", "--cached", "--others",
                          "--exclude-standard"], cwd=TOP, check=True, stdout=subprocess.PIPE)
 there = {path.split("/")[0] for path in listed.stdout.decode("utf-8", "surrogateescape").split("\0") if path}

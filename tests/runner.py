@@ -22,13 +22,13 @@ import debian  # noqa: E402
 
 UNIT_TIMEOUT_S = 600
 FUZZ_PATIENCE_S = 300
-# One input may take so long, all of them so much memory, and one allocation.
+# The limits of time per input, of total memory, and of one allocation.
 FUZZ_LIMITS = ["-timeout=60", "-rss_limit_mb=2048", "-malloc_limit_mb=256"]
 E2E_TEST_TIMEOUT_S = 600
 E2E_TIMEOUT_S = 7200
 NO_TESTS_SELECTED = 5
 TIME_TO_STOP_S = 30
-# What runs side by side.
+# The number of processes that run in parallel.
 AT_ONCE = min(os.cpu_count(), 4)
 
 OUTPUT = os.environ.get("OUTPUT", ".output")
@@ -36,11 +36,11 @@ FUZZ_REASON = re.compile(r"SUMMARY: .*|==\d+== ?ERROR: .*|.*runtime error: .*")
 TAP_RESULT = re.compile(r"(ok|not ok) \d+(?: - (.*?))?(?: # (SKIP)(?: (.*))?)?")
 TAP_PLAN = re.compile(r"1\.\.(\d+)")
 
-# properties: what the test said about itself (matrix.py).
+# properties: what the test recorded (matrix.py).
 Result = collections.namedtuple("Result", "outcome name reason properties", defaults=({},))
 
 
-# What runs now.
+# The processes that run now.
 running = set()
 
 
@@ -49,7 +49,7 @@ def say(text):
 
 
 def stop(process):
-    """Ends a process and all that it started; pytest gets the time to say where it was."""
+    """Ends a process and its children.  pytest gets time to report where it was interrupted."""
     for number in signal.SIGINT, signal.SIGKILL:
         try:
             os.killpg(process.pid, number)
@@ -59,7 +59,7 @@ def stop(process):
 
 
 def run(command, timeout, **options):
-    """Runs a command in a session of its own.  Its output, and why it did not end well or None."""
+    """Runs a command in its own session.  Returns its output, and why it failed or None."""
     process = subprocess.Popen(command, stdin=subprocess.DEVNULL, start_new_session=True, **options)
     running.add(process)
     try:
@@ -79,7 +79,7 @@ def run(command, timeout, **options):
 
 
 def unit_results(name, output, ending):
-    """The results in one binary's TAP; a binary that did not run to its end is a failure more."""
+    """The results in one binary's TAP.  If the binary did not run to its end, that is another failure."""
     results, planned = [], 0
     for line in output.splitlines():
         plan, result = TAP_PLAN.fullmatch(line), TAP_RESULT.fullmatch(line)
@@ -115,7 +115,7 @@ def run_unit(name):
 
 
 def run_fuzzer(name, seconds=0):
-    """Runs a fuzzer on its corpus; with SECONDS also on inputs of its own, for that long."""
+    """Runs a fuzzer on its corpus; with SECONDS, also on inputs that it generates for that long."""
     path = os.path.join(OUTPUT, "fuzz", name)
     if not os.access(path, os.X_OK):
         return Result("failed", name, "no such fuzzer: " + path)
@@ -136,7 +136,7 @@ def run_fuzzer(name, seconds=0):
 
 
 def side_by_side(run_one, names):
-    """What RUN_ONE returns for each, in their order."""
+    """The results of RUN_ONE for each of NAMES, in their order.  They run in parallel."""
     with concurrent.futures.ThreadPoolExecutor(AT_ONCE) as pool:
         try:
             return list(pool.map(run_one, names))
@@ -163,7 +163,7 @@ def case_result(case):
 
 
 def files_of(tier):
-    """The files of tests/e2e that may hold tests of TIER.  Some other files need root just to be collected."""
+    """The files of tests/e2e that may hold tests of TIER.  Just collecting some other files needs root."""
     if tier != "check":
         return ["tests/e2e"]
     found = []
@@ -174,8 +174,8 @@ def files_of(tier):
 
 
 def run_tier(tier):
-    """The end-to-end tests of a tier: "check", "test", or a part of `make prove`.  Side by side, but
-    for those that have to be alone."""
+    """The end-to-end tests of a tier: "check", "test", or a part of `make prove`.  They run in
+    parallel, except those marked `alone`."""
     beside = ["-n", str(AT_ONCE), "--dist", "loadgroup"]
     files = files_of(tier)
     return (run_e2e(["-m", "not alone", *files, *beside], tier) +
@@ -197,7 +197,7 @@ def run_e2e(arguments, tier=""):
                         E2E_TIMEOUT_S, env=dict(os.environ, PYBPFPROF=binary, PYBPFPROF_TIER=tier))
         try:
             cases = xml.etree.ElementTree.parse(report).iter("testcase")
-            # One that was interrupted has neither a name nor a result.
+            # An interrupted test has neither a name nor a result.
             results = [case_result(case) for case in cases if case.get("name")]
         except (OSError, xml.etree.ElementTree.ParseError):
             results, ending = [], ending or "no report"
@@ -208,8 +208,8 @@ def run_e2e(arguments, tier=""):
 
 
 def provide_interpreters(built=False):
-    """Fetches interpreters, and builds those that no package has.  Returns what is missing: a mirror that
-    does not answer is a skip."""
+    """Fetches interpreters; with BUILT, also builds those that no package has.  Returns a result for each
+    missing one: skipped if the mirror does not answer."""
     return [Result("failed" if provided.outcome == "failed" else "skipped",
                    "interpreters::" + provided.name, provided.reason)
             for provided in debian.fetch() + (build.build() if built else [])
@@ -217,7 +217,7 @@ def provide_interpreters(built=False):
 
 
 def find_gaps():
-    """A failure for each version of tier 2 that has no interpreter here."""
+    """A failure for each row of pythons.FEW that has no interpreter here."""
     sys.path.insert(0, "tests/e2e")
     import pythons
     found = {python.version[:2] for python in pythons.find_pythons()}
@@ -231,7 +231,7 @@ def summary(results):
 
 
 def show_matrix(results):
-    """Prints which interpreter has proved what, and leaves it as Markdown."""
+    """Prints the table of proved properties, and writes it to a Markdown file."""
     text = matrix.table(results)
     if text:
         say("\n" + text)
@@ -257,7 +257,7 @@ def run_units(names):
 
 
 def conclude(results):
-    """Prints what did not pass, and the line of counts.  The exit status."""
+    """Prints the tests that did not pass, and the line of counts.  Returns the exit status."""
     for outcome in "skipped", "failed":
         for result in results:
             if result.outcome == outcome:

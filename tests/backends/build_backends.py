@@ -1,13 +1,13 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Builds the servers that the agent talks to, or that ask it, for the tests.
+"""Builds the servers for the tests: those that the agent uses, and those that query it.
 
     tests/backends/build_backends.py [NAME...]
 
-They are compiled from what Go's module proxy has, by a Go that is new enough, and go to
-$PYBPFPROF_TEST_CACHE/backends/NAME.  Modules with replacements cannot be installed by `go install`:
-each is copied, and built as the main module.  Those are left out for which $BUILD_SECONDS do not
-suffice (7200 for all together); Go keeps what it has compiled of them.
+They are compiled from modules of Go's module proxy, by a recent Go, and go to
+$PYBPFPROF_TEST_CACHE/backends/NAME.  `go install` cannot install modules with replacements, so each
+is copied, and built as the main module.  All builds together have $BUILD_SECONDS (7200 by default).
+Servers that take longer are left out; Go keeps their compiled parts.
 """
 
 import collections
@@ -29,14 +29,14 @@ from debian import CACHE, Failure, Outcome, Unreachable  # noqa: E402
 GO_AT_LEAST = 1, 26
 BUILD_SECONDS = int(os.environ.get("BUILD_SECONDS", "7200"))
 
-# module: None: one of the tests' own; edits: of go.mod; packages: the programs', the first is the
-# server's; files: what the module lacks, {path: content}; replaced: what becomes of its own
-# replacements by folders that it does not have: NONE is left, or each is the published module of
-# that version; variables: what they are set to.
+# module: None for the tests' own; edits: of go.mod; packages: of programs, the server's first;
+# files: added to the module, {path: content}; replaced: how to resolve the module's replacements by
+# folders that it lacks: NONE removes them, a version takes the published modules; variables: set in
+# the program.
 Server = collections.namedtuple("Server", "module edits packages files replaced variables",
                                 defaults=({}, None, {}))
 NONE = ""
-# A folder that one is built in; where the build was killed, it is left.
+# Prefix of a build's folder, which remains if the build is killed.
 BUILDING = "building-"
 HERE = os.path.dirname(os.path.abspath(__file__))
 COLLECTOR = {"go.opentelemetry.io/collector/" + name: version for names, version in (
@@ -55,7 +55,7 @@ KUBERNETES = "v1.36.3"
 
 SERVERS = {
     "pyroscope": Server("github.com/grafana/pyroscope@v1.21.1",
-                        # A module of its own, in a folder that the module does not have.
+                        # A separate module, whose folder is not part of this one.
                         ["-replace=github.com/grafana/pyroscope/api="
                          "github.com/grafana/pyroscope/api@v1.5.0"], ["./cmd/pyroscope"]),
     "parca": Server("github.com/parca-dev/parca@v0.28.0", [], ["./cmd/parca"],
@@ -81,7 +81,7 @@ def folder_of(name):
 
 
 def program_of(name, program=None):
-    """The server, or another PROGRAM that comes with it."""
+    """The path of the server, or of another PROGRAM that comes with it."""
     return os.path.join(folder_of(name), program or name)
 
 
@@ -96,7 +96,7 @@ def is_there(name):
 
 
 def find_go():
-    """The newest Go's path; what is older than GO_AT_LEAST cannot build them."""
+    """The path of Go, which must be at least GO_AT_LEAST."""
     path = shutil.which("go", path=os.environ["PATH"] + ":/usr/local/go/bin")
     said = subprocess.check_output([path, "env", "GOVERSION"], universal_newlines=True) if path else ""
     version = re.match(r"go(\d+)\.(\d+)", said)
@@ -106,7 +106,7 @@ def find_go():
 
 
 def copy_module(go, module, folder):
-    """The module's folder, copied so that it can be changed."""
+    """Copies the module, so that it can be changed; returns the folder."""
     source = os.path.join(folder, "source")
     if not module:
         os.makedirs(source)
@@ -124,7 +124,7 @@ def environment():
 
 
 def replacements(go, server, source):
-    """The edits of go.mod that do without folders beside the module."""
+    """The edits of go.mod that resolve replacements by folders."""
     if server.replaced is None:
         return
     module = json.loads(debian.run([go, "mod", "edit", "-json"], Failure, cwd=source,
@@ -141,7 +141,7 @@ def build_program(go, server, package, program, source, deadline):
     variables = ["-X %s=%s" % each for each in server.variables.items()]
     command = [go, "build", "-trimpath", "-ldflags=" + " ".join(["-s", "-w", *variables]), "-o",
                program, package]
-    # Over when the deadline is, not just before.
+    # The timeout ends shortly after the deadline, not before.
     left_s = max(deadline - time.monotonic(), 0) + 0.1
     try:
         debian.run(["timeout", "%.1f" % left_s, *command], Failure, timeout=None, cwd=source,
@@ -182,7 +182,7 @@ def build_one(name, deadline):
 
 
 def provide(name, deadline):
-    """The Outcome of building what is not there yet; one process at a time does."""
+    """Builds one server unless it exists; one process at a time builds.  Returns its Outcome."""
     os.makedirs(os.path.join(CACHE, "backends"), exist_ok=True)
     try:
         with open(os.path.join(CACHE, "backends", "lock"), "w", encoding="utf-8") as lock:
@@ -199,7 +199,7 @@ def provide(name, deadline):
 
 
 def build(names=tuple(SERVERS)):
-    """Builds what is not there yet.  An Outcome for each."""
+    """Builds the missing servers.  Returns an Outcome for each."""
     deadline = time.monotonic() + BUILD_SECONDS
     return [provide(name, deadline) for name in names]
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// A Collector of OpenTelemetry's with what the tests need of it, and nothing else.
+// An OpenTelemetry Collector with only the components that the tests need.
 package main
 
 import (
@@ -35,7 +35,7 @@ func main() {
 		ConfigProviderSettings: otelcol.ConfigProviderSettings{
 			ResolverSettings: confmap.ResolverSettings{
 				ProviderFactories: []confmap.ProviderFactory{fileprovider.NewFactory(),
-					// Without it nothing begins.
+					// The Collector does not start without this provider.
 					envprovider.NewFactory()},
 			},
 		},

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Kubernetes' API server, with etcd behind it, on the loopback interface: no kubelet, no controller."""
+"""Kubernetes' API server and its etcd, on the loopback interface, without kubelets and
+controllers."""
 
 import json
 import os
@@ -23,7 +24,7 @@ def is_there():
 
 
 def path_of(one):
-    """Where the API has the object."""
+    """The API's path of the object."""
     version, name = one["apiVersion"], one["metadata"]["name"]
     kind = one["kind"].lower()
     plural = kind + ("es" if kind.endswith("s") else "s")
@@ -33,7 +34,7 @@ def path_of(one):
 
 
 class Kubernetes:
-    """Both servers, ready, with what they keep in FOLDER."""
+    """Both servers, ready, with their data in FOLDER."""
 
     def __init__(self, folder):
         self.folder = str(folder)
@@ -114,7 +115,7 @@ class Kubernetes:
         return status, json.loads(text) if text.startswith(b"{") else text.decode()
 
     def apply(self, one, dry_run=False):
-        """What `kubectl apply --server-side` does.  (status, answer)"""
+        """Does the same as `kubectl apply --server-side`.  Returns (status, answer)."""
         query = "?fieldManager=tests&fieldValidation=Strict" + ("&dryRun=All" if dry_run else "")
         return self.ask("PATCH", path_of(one) + query, one, "application/apply-patch+yaml")
 
@@ -124,13 +125,13 @@ class Kubernetes:
         return answer
 
     def make_namespace(self, name):
-        """With the service account that no controller makes here."""
+        """Makes a namespace and its service account, because there is no controller."""
         self.make({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
         self.make({"apiVersion": "v1", "kind": "ServiceAccount",
                    "metadata": {"name": "default", "namespace": name}})
 
     def make_pod(self, name, namespace, node, container, **metadata):
-        """One that runs the container with that ID, as a kubelet tells."""
+        """Makes a pod that runs the container with that ID, as a kubelet would report."""
         pod = self.make({
             "apiVersion": "v1", "kind": "Pod",
             "metadata": dict(metadata, name=name, namespace=namespace),
@@ -153,7 +154,7 @@ class Kubernetes:
         return answer["status"]["token"]
 
     def rules_of(self, token):
-        """{(group, resource, verb)} of what that token's owner may do in any namespace."""
+        """{(group, resource, verb)} that the token's owner may use in any namespace."""
         status, answer = self.ask(
             "POST", "/apis/authorization.k8s.io/v1/selfsubjectrulesreviews",
             {"apiVersion": "authorization.k8s.io/v1", "kind": "SelfSubjectRulesReview",

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Debian's Prometheus, and its promtool: fetched once into the tests' cache, not installed, which would
-start a service."""
+"""Debian's Prometheus and promtool, fetched once into the tests' cache.  They are not installed,
+because that would start a service."""
 
 import os
 import shutil
@@ -40,12 +40,12 @@ def fetch(_name):
 
 
 def provide():
-    """What has become of fetching it: a debian.Outcome."""
+    """Fetches it if it is missing.  Returns a debian.Outcome."""
     return debian.provide("prometheus", is_there, fetch)
 
 
 class Prometheus:
-    """One that scrapes ADDRESS each second, with what it keeps in FOLDER."""
+    """A Prometheus that scrapes ADDRESS each second, with its data in FOLDER."""
 
     def __init__(self, folder, address, own_address):
         self.folder, self.address = str(folder), own_address

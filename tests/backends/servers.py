@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The real servers, on the loopback interface, and what they answer when they are asked."""
+"""The real servers, on the loopback interface, and queries of their data."""
 
 import base64
 import collections
@@ -32,7 +32,7 @@ def free_port():
 
 
 def pyroscope_arguments(port, options):
-    # Without these it announces the first network interface, where nothing listens.
+    # Without these options it announces the first network interface, on which nothing listens.
     rings = [word for ring in PYROSCOPE_RINGS
              for word in ("-%s.instance-addr=127.0.0.1" % ring, "-%s.store=inmemory" % ring)]
     return ["-target=all", "-server.http-listen-address=127.0.0.1",
@@ -47,7 +47,7 @@ def pyroscope_arguments(port, options):
 def parca_arguments(port, options):
     return ["--config-path=parca.yaml", "--http-address=127.0.0.1:%d" % port,
             "--storage-active-memory=268435456", "--debuginfo-cache-dir=./cache",
-            # It would look for symbols elsewhere.
+            # The default is a public server of symbols.
             "--debuginfod-upstream-servers=", *options]
 
 
@@ -62,7 +62,7 @@ COLLECTOR_EXAMPLE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..
 
 
 def write_collector_config(folder, port):
-    """The example, but for the address, and its own metrics' port."""
+    """Writes the example with another address, and without the Collector's own metrics."""
     with open(COLLECTOR_EXAMPLE, encoding="utf-8") as file:
         text = file.read()
     assert text.count("endpoint: 127.0.0.1:4318") == 1 and "\nservice:\n" in text
@@ -73,7 +73,7 @@ def write_collector_config(folder, port):
 
 
 class Lines:
-    """One line of what the Collector writes: a request, whose tables it names by number."""
+    """A line of the Collector's output: a request, which refers to its tables by number."""
 
     def __init__(self, line):
         self.request = json.loads(line)
@@ -164,7 +164,7 @@ class Server:
             return answer.read()
 
     def written(self, service):
-        """The same of what the Collector has written."""
+        """The same from the Collector's output."""
         sums = collections.Counter()
         try:
             with open(os.path.join(self.folder, "profiles.jsonl"), encoding="utf-8") as file:
@@ -176,8 +176,8 @@ class Server:
         return sums
 
     def stacks(self, service, of_type):
-        """{frames, root first: value} of all that SERVICE has of the type "samples:count" or
-        "cpu:nanoseconds"; None where there is nothing."""
+        """{frames, root first: value} of SERVICE, of the type "samples:count" or
+        "cpu:nanoseconds"; None if it has no data."""
         if self.name == "otelcol":
             return self.written(service)
         query = 'process_cpu:%s:cpu:nanoseconds%s{service_name="%s"}'
@@ -191,12 +191,12 @@ class Server:
         return self.parca_stacks(query % (of_type, ":delta", service))
 
     def parca_stacks(self, query):
-        """The same of what a Parca has, by its own query."""
+        """The same from a Parca, by its own query."""
         moments = [time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(time.time() + seconds))
                    for seconds in (-HOUR_S, 60)]
         answer = self.get("/api/profiles/query?" + urllib.parse.urlencode({
             "mode": "MODE_MERGE", "report_type": "REPORT_TYPE_PPROF", "merge.query": query,
             "merge.start": moments[0], "merge.end": moments[1]}))
-        # What it does not have is answered with a page.
+        # If there is no data, the answer is a page.
         return push_servers.read_merged(base64.b64decode(json.loads(answer)["pprof"])) \
             if answer.startswith(b"{") else None

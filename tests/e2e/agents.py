@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What the tests of the agent share: its store, runs of it, and what a report says."""
+"""Helpers for the agent's tests: its store, its runs and its reports."""
 
 import contextlib
 import json
@@ -16,7 +16,7 @@ SERVICE = re.compile(r'service "(.*)"')
 
 
 def numbers(packed):
-    """What user/store/packing.h has packed."""
+    """Decodes the varints that user/store/packing.h packs."""
     number = shift = 0
     for byte in packed:
         number |= (byte & 0x7f) << shift
@@ -27,21 +27,21 @@ def numbers(packed):
 
 
 class Store:
-    """A store's folder, and what its database says of itself."""
+    """A store's folder and its database."""
 
     def __init__(self, folder):
         self.folder = str(folder)
         self.path = os.path.join(self.folder, "profiles.db")
 
     def select(self, *queries):
-        """The rows of each query, all of one moment; of one query its rows alone."""
+        """Runs the queries in one transaction.  Returns a list of rows per query, or a single query's rows."""
         with contextlib.closing(sqlite3.connect(self.path, isolation_level=None)) as database:
             database.execute("BEGIN")
             rows = [database.execute(query).fetchall() for query in queries]
         return rows if len(rows) > 1 else rows[0]
 
     def windows(self):
-        """{number: (events, samples, lost, outcomes)}, each checked with its services."""
+        """{number: (events, samples, lost, outcomes)}; checks each window's sums against its services."""
         if not os.path.exists(self.path):
             return {}
         counted = {}
@@ -60,7 +60,7 @@ class Store:
         return windows
 
     def amounts(self):
-        """[(window's start, service, [(samples, nanoseconds that they stand for)])]"""
+        """[(window's start, service, [(samples, nanoseconds that these represent)])]"""
         found = []
         for start, rate, labels, samples, values in self.select(
                 "SELECT start_ns, rate_hz, labels, services.samples, sample_values FROM windows"
@@ -71,7 +71,7 @@ class Store:
         return found
 
     def rates(self):
-        """Of all services, in the windows' order: of several in one window the highest."""
+        """The highest sampling rate of any service in each window, in order of time."""
         return [rate for _, rate in self.select(
             "SELECT start_ns, max(rate_hz) FROM windows GROUP BY start_ns ORDER BY 1")]
 
@@ -91,7 +91,7 @@ def store(tmp_path):
 
 @pytest.fixture
 def agent(profile, store):
-    """agent(ARGUMENT...): a started agent."""
+    """agent(ARGUMENT...): an agent that is sampling."""
     def start(*arguments, **options):
         run = profile.start("agent", "--store", store.folder, "--cpu-budget", "off", *arguments,
                             files=False, **options)
@@ -124,7 +124,7 @@ def report(profile, store):
 
 
 def label_sets(store):
-    """All that samples have, in order."""
+    """All label sets in the store, in order of their IDs."""
     if not os.path.exists(store.path):
         return []
     return [json.loads(text) for (text,) in store.select("SELECT labels FROM label_sets ORDER BY id")]
@@ -139,7 +139,7 @@ def total(rows):
 
 
 def own(name):
-    """A name that no test beside this one has: the agent sees the processes of all."""
+    """NAME, made unique to this test process: the agent also sees the targets of tests that run in parallel."""
     return "%s-%d" % (name, os.getpid())
 
 
@@ -147,5 +147,5 @@ def named(name):
     return {"OTEL_SERVICE_NAME": own(name)}
 
 
-# By this an agent keeps those of named() alone.
+# Makes an agent keep only processes with an environment from named().
 ONLY_OWN = ("--relabel", json.dumps({"source_labels": ["service_name"], "regex": ".*" + own(""), "action": "keep"}))

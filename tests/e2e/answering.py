@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Programs that do their work once for each line that they are sent, and then say "done"."""
+"""Programs that do their work once for each line on stdin and then print "done"."""
 
 import contextlib
 import json
@@ -8,7 +8,7 @@ import subprocess
 
 @contextlib.contextmanager
 def answering(python, script, source, *arguments):
-    """A process of PYTHON that runs SOURCE, which is written to SCRIPT, with ARGUMENTS."""
+    """Writes SOURCE to SCRIPT and runs it under PYTHON with ARGUMENTS."""
     script.write_text(source)
     with subprocess.Popen([*python.command, str(script), *arguments], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
         yield process
@@ -23,7 +23,7 @@ def ask(process, times, request=b"go"):
 
 
 def record_while_asked(profile, folder, process, times, format_name, *arguments, request=b"go"):
-    """The path of the profile while PROCESS does its work TIMES, the ledger, the run."""
+    """Profiles PROCESS while it does its work TIMES.  Returns the profile's path, the ledger and the run."""
     path, stats = str(folder / "profile"), str(folder / "stats.json")
     run = profile.start("-p", process.pid, "-f", format_name, "-o", path, "--stats", stats, *arguments, files=False)
     run.wait_sampling()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""A server that tells of pods as Kubernetes' API server does, and whatever else may stand there."""
+"""A server that lists and watches pods as the Kubernetes API server does, or misbehaves as a test wants."""
 
 import collections
 import json
@@ -13,7 +13,7 @@ Asked = collections.namedtuple("Asked", "time path query token")
 
 
 def pod(uid, name, version="1", containers=(), node="a-node", **metadata):
-    """As the API has it; CONTAINERS are (name, ID)."""
+    """A pod object in the API's format; CONTAINERS are (name, ID)."""
     statuses = [{"name": each, "image": each + ":1", "containerID": "containerd://" + identifier}
                 for each, identifier in containers]
     return {"metadata": dict(uid=uid, name=name, namespace="shop", resourceVersion=version, **metadata),
@@ -48,7 +48,7 @@ class ApiHandler(Handler):
         self.wfile.flush()
 
     def watch(self, server):
-        """Until there is an event that is None, which ends it."""
+        """Sends events until one is None."""
         self.begin()
         while not server.ended.is_set():
             try:
@@ -62,7 +62,7 @@ class ApiHandler(Handler):
 
 
 class ApiServer:
-    """ANSWER(handler, asked) may answer in its place, and says whether it did."""
+    """The hook answer(handler, asked) may answer a request itself, and returns whether it did."""
 
     def __init__(self, ended, certificate, *pods):
         self.ended, self.certificate = ended, certificate
@@ -79,7 +79,7 @@ class ApiServer:
                 "items": self.pods}
 
     def tell(self, kind, one):
-        """An event."""
+        """Queues an event for the watch."""
         self.events.put({"type": kind, "object": one})
 
     def lists(self):

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """What the end-to-end tests share: the binary, the Pythons, targets and runs of the profiler.
 
-A target is a program of tests/programs under a Python; it says "ready" when it
-is, and is killed at its test's end.  A run of the profiler writes folded
-stacks and the ledger, and every run that succeeds has its sums checked here.
+A target is a program of tests/programs under a Python.  It prints "ready" once it is,
+and is killed when its test ends.  A run of the profiler writes folded stacks and the
+ledger.  The sums of every successful run are checked here.
 """
 
 import contextlib
@@ -27,23 +27,22 @@ from pythons import (OLDEST, TIER, few_of, own_and_fetched_pythons, own_pythons,
                      wants_each_version)
 from standins import build_standin
 
-# As a terminal starts it, also in the background or under nohup.
+# The default, as in a terminal, even where the tests themselves run under nohup.
 signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
-# Before a test imports them: what they assert is explained, too.
+# Their failing assertions show values, too.  This must precede their first import.
 pytest.register_assert_rewrite("embedding", "machines", "native_chains")
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 PROGRAMS = os.path.join(ROOT, "tests", "programs")
 PATIENCE = 120
 
-# The profiler's own: how soon it looks at what comes is what many tests show, and those beside them
-# keep all CPUs busy.
+# The profiler's priority.  Many tests depend on how soon it reacts, while parallel tests keep all CPUs busy.
 NICENESS = -10
 
 TICKS = os.sysconf("SC_CLK_TCK")
 
-# What profiling takes, other users' processes, too.
+# The capabilities that profiling needs, including for other users' processes.
 CAPABILITIES = {"bpf", "perfmon", "sys_ptrace", "checkpoint_restore", "dac_read_search"}
 
 
@@ -70,8 +69,8 @@ def pytest_generate_tests(metafunc):
 
 
 def side_by_side(item):
-    """The group of tests that one process runs: those of one Python share what they profiled, those
-    of one file its fixtures."""
+    """The group of tests that one xdist worker runs: tests of one Python share their profiles, tests of
+    one file share its fixtures."""
     parameters = item.callspec.params if hasattr(item, "callspec") else {}
     if "python" not in parameters or "kernels" in item.fixturenames:
         return item.module.__name__
@@ -86,7 +85,7 @@ def runs_in(item, tier):
     return own == tier or (tier == "interpreters" and own == "test" and per_python)
 
 
-# Before pytest-xdist's own, which reads the groups.
+# Before pytest-xdist's hook, which reads the groups.
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config, items):
     if TIER:
@@ -104,14 +103,14 @@ def pytest_collection_modifyitems(config, items):
 
 @pytest.fixture
 def figure(request):
-    """figure(TEXT): what the test has to show in tests/matrix.py's table."""
+    """figure(TEXT): the text of this test's cell in tests/matrix.py's table."""
     return lambda text: request.node.user_properties.append(("figure", text))
 
 
 @pytest.fixture
 def measured(request):
-    """measured(WHAT, FOUND, WANTED=""): a row of the report of this part of `make prove`, in text.
-    Whether FOUND will do, the test asserts afterwards: one that fails twice is out of bounds."""
+    """measured(WHAT, FOUND, WANTED=""): a row in the report of this part of `make prove`.  The test asserts
+    afterwards that FOUND suffices.  A test that fails twice is reported as out of bounds."""
     def add(what, found, wanted=""):
         request.node.user_properties.append(("measured", json.dumps([what, str(found), str(wanted)])))
     return add
@@ -119,8 +118,8 @@ def measured(request):
 
 @pytest.fixture
 def sampled_shares(request):
-    """sampled_shares(COUNTS, SHARES): samples of each kind, and how much of the truth is each.  The
-    part's report has one chi-square for all of them, and is out of bounds at p < 1e-6."""
+    """sampled_shares(COUNTS, SHARES): the samples of each kind, and each kind's true share.  The part's
+    report combines them in one chi-square, which is out of bounds at p < 1e-6."""
     found = [0, 0]
 
     def add(counts, shares):
@@ -136,14 +135,14 @@ def sampled_shares(request):
 
 
 def missing(what):
-    """Skips the test, or fails it where CI promises a machine that has everything."""
+    """Skips the test; fails it in CI, where nothing may be missing."""
     if os.environ.get("CI") == "true":
         pytest.fail("this machine can provide %s, but it is missing" % what)
     pytest.skip("no %s here" % what)
 
 
 def missing_without_pyenv(what):
-    """As missing(), for what Debian does not have."""
+    """As missing(), for Pythons that only pyenv provides."""
     if not os.path.isdir(os.path.join(pyenv_root(), "versions")):
         pytest.skip("no pyenv, which alone has a " + what)
     missing(what)
@@ -170,7 +169,7 @@ def tool():
 
 @pytest.fixture
 def identity(tool):
-    """identity(PID): what is known of whose that process is, {name: value}."""
+    """identity(PID): {name: value} of the process's identity, as the profiler derives it."""
     def find(pid, prefix=()):
         output = subprocess.check_output([*prefix, tool("identity_dump"), str(pid)])
         return dict(text.split("=", 1) for text in output.decode("utf-8").split("\0")[:-1])
@@ -186,14 +185,14 @@ def binary():
 
 @pytest.fixture(scope="session")
 def public_binary(binary):
-    """A copy that every user can run: not in a folder of pytest's, each run of which closes them."""
+    """A copy that every user can run.  Every run of pytest makes its own folders private, so it is elsewhere."""
     with tempfile.TemporaryDirectory() as folder:
         os.chmod(folder, 0o755)
         yield shutil.copy(binary, folder)
 
 
 def as_nobody(capabilities, uid=65534):
-    """What, before a command, runs it as nobody, or as who has that number, with just these
+    """A command's prefix that runs it as nobody, or as the user with that number, with only these
     capabilities."""
     held = ",".join(["-all"] + ["+" + name for name in sorted(capabilities)])
     return ["setpriv", "--reuid=%d" % uid, "--regid=65534", "--clear-groups", "--inh-caps=" + held,
@@ -202,7 +201,7 @@ def as_nobody(capabilities, uid=65534):
 
 @pytest.fixture
 def hiding_symbols(tmp_path):
-    """What, before a command, has the kernel hide its symbols."""
+    """A command's prefix that hides the addresses of kernel symbols, as kptr_restrict does."""
     zeros = tmp_path / "kallsyms"
     zeros.write_text("0000000000000000 T vfs_read\n0000000000000000 t read_nothing\n")
     return ["unshare", "--mount", "sh", "-e", "-c", 'mount --bind %s /proc/kallsyms; exec "$@"' % zeros, "sh"]
@@ -210,7 +209,7 @@ def hiding_symbols(tmp_path):
 
 @pytest.fixture(scope="session")
 def any_python():
-    """One Python, of this machine itself, for tests of what no version changes."""
+    """One Python of this machine, for tests that do not depend on the version."""
     pythons = own_pythons()
     assert pythons, "no Python here"
     return next((python for python in pythons if python.name.endswith("-system")), pythons[-1])
@@ -218,7 +217,7 @@ def any_python():
 
 @pytest.fixture(scope="session")
 def standin(tmp_path_factory):
-    """standin(BUILD): the path of the stand-in for that build."""
+    """standin(BUILD): the path of the stand-in interpreter for that build."""
     built = {}
 
     def build(which):
@@ -229,10 +228,10 @@ def standin(tmp_path_factory):
 
 
 class Target:
-    """A running program, from its "ready" on."""
+    """A running program that has printed "ready"."""
 
     def __init__(self, command, **options):
-        # 2.7's print has no `flush`.
+        # PYTHONUNBUFFERED because print in 2.7 has no `flush`.
         environment = dict(os.environ, PYTHONDONTWRITEBYTECODE="1", PYTHONUTF8="1",
                            PYTHONUNBUFFERED="1")
         environment.update(options.pop("environment", {}))
@@ -249,12 +248,12 @@ class Target:
         return self.process.pid
 
     def go(self):
-        """Sends the line that a waiting program waits for."""
+        """Sends the line that the program is waiting for."""
         self.process.stdin.write(b"\n")
         self.process.stdin.flush()
 
     def cpu_seconds(self):
-        """CPU time of all its threads, as the scheduler counts it."""
+        """CPU time of all its live threads, as counted by the scheduler."""
         nanoseconds = 0
         for path in glob.glob("/proc/%d/task/*/schedstat" % self.pid):
             with open(path, encoding="ascii") as schedstat:
@@ -298,14 +297,14 @@ def target():
 
 @pytest.fixture(scope="session")
 def session_target():
-    """As `target`, for what several tests look at."""
+    """As `target`, for targets that several tests share."""
     targets = Targets()
     yield targets
     targets.end()
 
 
 def children_of(pid):
-    """The processes that PID has, in the order of their start; none where it has ended."""
+    """The child processes of PID in order of their start; empty if it has ended."""
     try:
         with open("/proc/%d/task/%d/children" % (pid, pid), encoding="ascii") as children:
             return [int(child) for child in children.read().split()]
@@ -314,7 +313,7 @@ def children_of(pid):
 
 
 def descriptors(pid):
-    """What the files are that a process has open: {"prog_id": "1", ...} each.  It may close some meanwhile."""
+    """The fdinfo of each open file of a process, as {"prog_id": "1", ...}.  It may close some meanwhile."""
     for name in os.listdir("/proc/%d/fdinfo" % pid):
         with contextlib.suppress(FileNotFoundError), \
                 open("/proc/%d/fdinfo/%s" % (pid, name), encoding="ascii") as file:
@@ -322,20 +321,20 @@ def descriptors(pid):
 
 
 def cpu_seconds(pid):
-    """CPU time of all its threads, those that have ended, too; None where it has ended itself."""
+    """CPU time of all its threads, including ended ones; None if the process has ended."""
     try:
         with open("/proc/%d/stat" % pid, encoding="utf-8", errors="replace") as stat:
             words = stat.read().rpartition(")")[2].split()
     except (FileNotFoundError, ProcessLookupError):
         return None
-    # Where only the first thread has ended, the others count as ever.
+    # The first thread may be a zombie while others still run.
     if words[0] in "ZX" and int(words[17]) < 2:
         return None
     return (int(words[11]) + int(words[12])) / TICKS
 
 
 def wait_for(condition, what="what the test waits for"):
-    """Returns what CONDITION() returns once that is true; asks every 20 ms, for two minutes."""
+    """Calls CONDITION every 20 ms for up to two minutes, and returns its first true result."""
     deadline = time.monotonic() + PATIENCE
     while True:
         found = condition()
@@ -355,8 +354,8 @@ def remove_group(folder):
 
 
 def wait_used(seconds, *pids):
-    """Returns when each of these processes has used so much more CPU time, or has ended: where others
-    have the CPUs, a time of the clock may be none of theirs."""
+    """Returns once each process has used SECONDS more of CPU time, or has ended.  On a busy machine,
+    sleeping would not guarantee that they run at all."""
     ends = {pid: (cpu_seconds(pid) or 0) + seconds for pid in pids}
     deadline = time.monotonic() + PATIENCE
     while ends:
@@ -367,17 +366,17 @@ def wait_used(seconds, *pids):
 
 
 def stolen_seconds():
-    """CPU time that other virtual machines had when this one's CPUs wanted it: the CPU clock, whose
-    ticks then come late, counts it as the thread's that it came back to, thread clocks don't."""
+    """CPU time that the hypervisor gave to other machines.  Ticks of the CPU clock then come late, and the
+    clock counts that time for the thread that runs next.  Thread clocks do not."""
     with open("/proc/stat", encoding="ascii") as file:
         return int(file.readline().split()[8]) / TICKS
 
 
 class Run:
-    """One run of the profiler, from its start to what it left behind."""
+    """One run of the profiler and its output."""
 
     def __init__(self, command, folder, cpu=None, of=(), **options):
-        """With CPU, it is ended once each process OF has used so much CPU time since it is sampled."""
+        """With CPU, the run ends once each process in OF has used that much CPU time under sampling."""
         self.output = os.path.join(folder, "profile.folded")
         self.stats = os.path.join(folder, "stats.json")
         self.says_to = tempfile.TemporaryFile()
@@ -389,15 +388,15 @@ class Run:
         try:
             os.setpriority(os.PRIO_PROCESS, self.pid, NICENESS)
         except PermissionError:
-            pass  # in a container that may not
+            pass  # not permitted in some containers
 
     @property
     def pid(self):
         return self.process.pid
 
     def is_sampling(self, pid=None):
-        """Whether it has given up what it needs no more, which it does once it samples; PID where what was
-        started has started it."""
+        """Whether it has dropped its privileges, which it does once it samples.  PID is the profiler's, if
+        the command that was started is not the profiler itself."""
         try:
             with open("/proc/%d/status" % (pid or self.pid), encoding="utf-8") as file:
                 return "NoNewPrivs:\t1" in file.read()
@@ -405,12 +404,12 @@ class Run:
             return False
 
     def said(self):
-        """What it has said so far."""
+        """Its messages so far."""
         number = self.says_to.fileno()
         return os.pread(number, os.fstat(number).st_size, 0).decode("utf-8")
 
     def wait_sampling(self):
-        """Returns when it samples."""
+        """Returns once it samples."""
         deadline = time.monotonic() + PATIENCE
         while time.monotonic() < deadline and self.process.poll() is None:
             if self.is_sampling():
@@ -421,19 +420,19 @@ class Run:
         raise AssertionError("never began to sample: " + self.said())
 
     def wait_said(self, text):
-        """Returns when it has said that."""
+        """Returns once its messages contain TEXT."""
         deadline = time.monotonic() + PATIENCE
         while text not in self.said():
             assert time.monotonic() < deadline and self.process.poll() is None, self.said()
             time.sleep(0.02)
 
     def interrupt(self):
-        """Has it end, as a user does with Ctrl-C."""
+        """Ends it as Ctrl-C does."""
         self.process.send_signal(signal.SIGINT)
         return self
 
     def finish(self):
-        """Waits for its end; what it said and wrote is then in attributes."""
+        """Waits for its end, and keeps its status, messages and output in attributes."""
         try:
             if self.cpu:
                 self.wait_sampling()
@@ -451,8 +450,8 @@ class Run:
         return self
 
     def load(self, status=0):
-        """Waits, checks the exit status, reads and checks the profile and the ledger.  Where STATUS is None,
-        chance decides whether there are samples, and that decides the status."""
+        """Waits, checks the exit status, reads and checks the profile and the ledger.  STATUS is None where
+        there may be no samples: both statuses are then right."""
         self.finish()
         assert self.status == status or status is None and self.status in (0, 5), self.stderr
         assert "do not add up" not in self.stderr
@@ -470,7 +469,7 @@ class Run:
         return sum(count for _, count in self.stacks)
 
     def count(self, wanted):
-        """Samples whose stack has a frame for which WANTED(frame) is true."""
+        """The number of samples whose stack has a frame for which WANTED(frame) is true."""
         return sum(count for frames, count in self.stacks if any(map(wanted, frames)))
 
     def count_name(self, name):
@@ -478,20 +477,20 @@ class Run:
 
 
 def whole_at_least(samples):
-    """How many of so many samples of Python threads have to have their whole stack: 99.9 %, less what
-    chance may take away.  Why each of the others has none, check_ledger() has the ledger say."""
+    """How many of SAMPLES Python samples must have a whole stack: 99.9 %, minus a statistical margin.
+    check_ledger() checks that the ledger has a reason for each of the others."""
     others = 0.001 * samples
     return samples - others - 4 * math.sqrt(others)
 
 
 def shown(ledger):
-    """What the stacks of a profile may add up to: the first event's samples, or the value of one or of all."""
+    """The allowed sums of a profile's stacks: the first event's samples, or the value of one event or of all."""
     values = [event["value"] for event in ledger.get("per_event", {}).values()]
     return [ledger["samples"], *values, sum(values)]
 
 
 def check_ledger(ledger):
-    """The two sums that always hold."""
+    """Checks the sums that hold in every ledger."""
     assert ledger["events"] == ledger["samples"] + ledger["without_gil"] + ledger["lost"], ledger
     explained = ledger["python"] + ledger["no_python"] + sum(ledger["errors"].values())
     assert ledger["samples"] == explained, ledger
@@ -499,7 +498,7 @@ def check_ledger(ledger):
 
 
 class Profiler:
-    """Starts runs of the profiler, and ends those that a failed test left."""
+    """Starts runs of the profiler, and kills those that a failed test left behind."""
 
     def __init__(self, binary, folders):
         self.binary = binary
@@ -507,12 +506,12 @@ class Profiler:
         self.running = []
 
     def start(self, *arguments, command=(), prefix=(), files=True, cpu=None, of=(), **options):
-        """Starts it; COMMAND goes behind --, PREFIX before it all.  Without FILES, no -o and
-        no --stats are given.  CPU is in the place of -d: CPU time of each process OF, or of those
-        behind -p."""
+        """Starts it.  COMMAND follows --; PREFIX precedes everything.  FILES adds -o and --stats.  CPU
+        replaces -d: the run ends once each process in OF, by default those given to -p, has used that
+        much CPU time."""
         folder = str(self.folders.mktemp("run"))
         words = [*prefix, self.binary, *arguments]
-        # Where it saves what could not be written.
+        # The profiler saves output that it could not write in TMPDIR.
         options.setdefault("env", dict(os.environ, TMPDIR=folder))
         if files:
             words += ["-f", "folded", "-o", os.path.join(folder, "profile.folded"),
@@ -527,11 +526,11 @@ class Profiler:
         return run
 
     def __call__(self, *arguments, **options):
-        """Runs it to its end, which must be a good one."""
+        """Runs it to its end, and checks that it succeeded."""
         return self.start(*arguments, **options).load()
 
     def attempt(self, *arguments, **options):
-        """Runs it to its end, whatever that is, with just these arguments."""
+        """Runs it to its end with only these arguments; it may fail."""
         return self.start(*arguments, files=False, **options).finish()
 
     def end(self):
@@ -551,7 +550,7 @@ def profile(binary, tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def session_profile(binary, tmp_path_factory):
-    """As `profile`, for what several tests look at."""
+    """As `profile`, for runs that several tests share."""
     profiler = Profiler(binary, tmp_path_factory)
     yield profiler
     profiler.end()

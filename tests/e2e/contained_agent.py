@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""An agent that is a container's first process, as what deploys it would start it."""
+"""An agent that runs as a container's first process, as in a deployment."""
 
 import os
 import signal
@@ -10,7 +10,7 @@ from containers import Container, wait_for
 
 
 def samples(pid):
-    """Whether a process has begun to sample."""
+    """Whether a process has perf events open."""
     folder = "/proc/%d/fd" % pid
     try:
         return any("perf_event" in os.readlink(os.path.join(folder, name))
@@ -21,7 +21,7 @@ def samples(pid):
 
 class ContainedAgent(Container):
     def begin(self):
-        """Returns when it samples."""
+        """Starts it and waits until it samples."""
         self.process = subprocess.Popen(self.command, stdin=subprocess.DEVNULL,
                                         stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
                                         universal_newlines=True)
@@ -33,7 +33,7 @@ class ContainedAgent(Container):
         return self.process.poll() is not None
 
     def stop(self):
-        """Ends it as a service manager does: its exit status, and what it said."""
+        """Ends it as a service manager does.  Returns its exit status and its messages."""
         os.kill(self.pid, signal.SIGTERM)
         said = self.process.communicate(timeout=PATIENCE)[1]
         return self.process.returncode, said

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Containers and namespaces for the tests of them.
+"""Containers and PID namespaces for tests.
 
-A Container is runc's, as Kubernetes has them: in a cgroup of its own, with namespaces of its own,
-and a root that is an overlay.  A Namespace is a PID namespace that commands can be started in.
+runc runs a Container as Kubernetes would: in its own cgroup, with its own namespaces and an
+overlay as its root.  A Namespace is a PID namespace in which commands can be started.
 """
 
 import json
@@ -12,7 +12,7 @@ import uuid
 
 from conftest import PROGRAMS, children_of, wait_for
 
-# The layers are in memory: they must not lie within the root that they are laid over.
+# The upper layer is in a tmpfs, because it must not be inside the lower one.
 RUN = """
 mkdir -p "$1/layers" "$1/rootfs"
 mount -t tmpfs none "$1/layers"
@@ -28,7 +28,7 @@ exec "$@" --bundle "$folder" --pid-file "$folder/pid" "$name"
 """
 
 NAMESPACES = ("pid", "mount", "network", "ipc", "uts", "cgroup")
-# Where user namespaces begin: root within is nobody without.
+# The host's UID of root in a user namespace.
 FIRST_UID = 100000
 MOUNTS = [
     {"destination": "/proc", "type": "proc", "source": "proc"},
@@ -38,12 +38,12 @@ MOUNTS = [
 
 
 def bind(path):
-    """A mount of this machine's PATH, by the same name."""
+    """A bind mount of this machine's PATH at the same path."""
     return {"destination": path, "type": "bind", "source": path, "options": ["rbind"]}
 
 
 def describe(command, namespaces, mounts, capabilities, cgroup):
-    """The container's config.json, as the OCI runtime specification has it."""
+    """The container's config.json in the format of the OCI runtime specification."""
     held = ["CAP_" + name.upper() for name in sorted(capabilities)]
     mapping = [{"containerID": 0, "hostID": FIRST_UID, "size": 65536}]
     linux = {"namespaces": [{"type": name} for name in namespaces], "cgroupsPath": cgroup}
@@ -60,13 +60,13 @@ def describe(command, namespaces, mounts, capabilities, cgroup):
 
 
 def run_arguments(folder, root, name, command):
-    """Of unshare: COMMAND, which is runc's, with the container whose config.json is in FOLDER, on the
-    root folder ROOT."""
+    """Arguments for unshare that run COMMAND, a runc command, for the container NAME with its config.json
+    in FOLDER and an overlay over ROOT."""
     return ["-m", "sh", "-euc", RUN, "sh", folder, root, name, *command]
 
 
 def remove_cgroup(path):
-    """Removes the folders that runc leaves above the container's own, in each hierarchy."""
+    """Removes the parents of the container's cgroup, which runc leaves behind, from each hierarchy."""
     with open("/proc/mounts", encoding="utf-8") as mounts:
         roots = [line.split()[1] for line in mounts if line.split()[2] in ("cgroup", "cgroup2")]
     for root in roots:
@@ -80,7 +80,7 @@ def remove_cgroup(path):
 
 
 class Container:
-    """A container on the root folder ROOT, whose first process is a target (conftest.py)."""
+    """A container with an overlay over ROOT.  Its first process is a target (conftest.py)."""
 
     def __init__(self, require, folder, root, command, namespaces=NAMESPACES, mounts=(),
                  capabilities=(), cgroup="/kubepods/burstable/pod{pod}/{id}", adapt=None):
@@ -101,18 +101,18 @@ class Container:
 
     def start(self, target):
         self.said = target.start(self.command).said
-        # runc writes it when the process already runs.
+        # runc writes the file after it starts the process.
         wait_for(lambda: os.path.exists(os.path.join(self.folder, "pid")))
 
     @property
     def pid(self):
-        """This machine's number of the container's first process."""
+        """The PID of the container's first process on this machine."""
         with open(os.path.join(self.folder, "pid"), encoding="ascii") as file:
             return int(file.read())
 
     @property
     def enter(self):
-        """What comes behind it runs in the container, with its capabilities."""
+        """A command's prefix that runs it in the container, with the container's capabilities."""
         return [*self.runc, "exec", self.name]
 
     def is_running(self):
@@ -123,7 +123,7 @@ class Container:
             return False
 
     def end(self):
-        """runc ends with the container, and takes its cgroup away."""
+        """Kills the first process.  runc then ends and removes the cgroup."""
         if self.is_running():
             os.kill(self.pid, signal.SIGKILL)
         wait_for(lambda: not os.path.exists(os.path.join(self.folder, "state", self.name)))
@@ -131,15 +131,15 @@ class Container:
 
 
 def numbers(folder):
-    """The numbers of a process or a thread, from this machine's to its own PID namespace's; FOLDER
-    is its own under /proc."""
+    """The PIDs of a process or thread in each PID namespace, from this machine's to its own.  FOLDER is
+    its folder under /proc."""
     with open(os.path.join(folder, "status"), encoding="utf-8", errors="replace") as status:
         line = next(line for line in status if line.startswith("NSpid:"))
     return [int(word) for word in line.split()[1:]]
 
 
 def innermost(pid):
-    """The last of a line of processes that have one child each: what PID has started in the end."""
+    """Follows PID's only child, its only child and so on.  Returns the last one."""
     while True:
         children = children_of(pid)
         if not children:
@@ -155,10 +155,10 @@ class Namespace:
                                 "--mount-proc", "sh", "-c", "echo ready; exec sleep infinity"])
         self.target = target
         self.pid = innermost(waiting.pid)
-        # What comes behind it runs there, as a child.
+        # A command's prefix that runs it there as a child process.
         self.enter = [require("nsenter"), "-m", "-p", "-t", str(self.pid)]
 
     def start(self, *command):
-        """Starts a target in it.  Its numbers, and what it said."""
+        """Starts a target in it.  Returns its PIDs and the data of its "ready" line."""
         started = self.target.start([*self.enter, *map(str, command)])
         return numbers("/proc/%d" % innermost(started.pid)), started.said

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Root folders of a Debian that has no more than it must, made by debootstrap and kept in the tests'
-cache, and what runs in a copy of one."""
+"""Minimal Debian root folders, which debootstrap makes and the tests' cache keeps.  Runs commands in
+copies of them."""
 
 import os
 import shutil
@@ -9,7 +9,7 @@ import subprocess
 from conftest import missing
 from deploy_tools import FOLDER
 
-import debian  # its folder is in the path by now: deploy_tools.py
+import debian  # deploy_tools.py adds its folder to the path
 
 # $1: the root, $2: the user, $3: the folder, $4: the command.
 RUN = """
@@ -21,13 +21,13 @@ exec chroot "$1" setpriv --reuid="$2" --regid="$2" --init-groups --reset-env \
 
 
 def provide(suite, require):
-    """The folder of a root of SUITE, which is only to be copied."""
+    """The root folder of SUITE.  Callers must copy it, not change it."""
     def fill(new):
         try:
             mirror = debian.find_mirror()
         except debian.Unreachable as reason:
             missing("mirror of Debian (%s)" % reason)
-        # What it mounts is gone when it ends, however it does.
+        # In a mount namespace, so that debootstrap's mounts vanish even if it is killed.
         subprocess.run(["unshare", "--mount", require("debootstrap"), "--variant=minbase", suite, new,
                         mirror], check=True, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
         shutil.copy("/etc/resolv.conf", os.path.join(new, "etc", "resolv.conf"))
@@ -35,7 +35,7 @@ def provide(suite, require):
 
 
 def keep(name, fill):
-    """The folder NAME of the cache; where it is not there, FILL(FOLDER) makes it."""
+    """The folder NAME of the cache.  FILL(FOLDER) makes it if it is missing."""
     kept = os.path.join(FOLDER, name)
     with debian.only_one():
         if not os.path.isdir(kept):
@@ -51,7 +51,7 @@ def copy(source, target):
 
 
 def run_in(root, command, user="root", folder="/"):
-    """What a shell's COMMAND says, which must end well."""
+    """The output of a shell COMMAND, which must succeed."""
     done = subprocess.run(["unshare", "--mount", "sh", "-euc", RUN, "sh", root, user, folder, command],
                           stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                           stderr=subprocess.STDOUT, universal_newlines=True, errors="replace")

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What the tests of deploy/ need and Debian does not have: built by Go from its module registry,
-once, into the tests' cache."""
+"""Tools that the tests of deploy/ need and Debian lacks.  Go builds them once from its module registry
+into the tests' cache."""
 
 import json
 import os
@@ -23,14 +23,14 @@ PACKAGES = {
     "kustomize": "sigs.k8s.io/kustomize/kustomize/v5@v5.7.1",
 }
 KUBERNETES = "k8s.io/kubernetes@v1.36.3"
-# Whose operator has the kind PodMonitor.
+# The operator defines the kind PodMonitor.
 OPERATOR = "github.com/prometheus-operator/prometheus-operator@v0.85.0"
 POD_MONITORS = "example/prometheus-operator-crd/monitoring.coreos.com_podmonitors.yaml"
 CONTAINERD = "github.com/containerd/containerd/v2@v2.1.4"
-# Their go.mod want it.
+# The go.mod files of these modules require it.
 GO_MINOR_MIN = 26
 
-# What containerd makes of the seccomp profile RuntimeDefault, for the capabilities that are given.
+# Prints containerd's seccomp profile RuntimeDefault for the capabilities in its arguments.
 RUNTIME_DEFAULT = """
 package main
 
@@ -64,7 +64,7 @@ def find_go():
 
 
 def run_go(*words, folder="/", **variables):
-    """What Go said, at the lowest priority."""
+    """Runs Go at the lowest priority.  Returns its output."""
     variables = dict(os.environ, CGO_ENABLED="0", GOFLAGS="-mod=mod -buildvcs=false", **variables)
     done = subprocess.run(["nice", "-n", "19", find_go(), *words], cwd=folder, env=variables,
                           stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
@@ -75,7 +75,7 @@ def run_go(*words, folder="/", **variables):
 
 
 def find_tool(name):
-    """The path of NAME, of PACKAGES."""
+    """The path of the tool NAME, a key of PACKAGES."""
     path = shutil.which(name, path=os.environ["PATH"] + os.pathsep + FOLDER)
     if not path:
         os.makedirs(FOLDER, exist_ok=True)
@@ -85,7 +85,7 @@ def find_tool(name):
 
 
 def runtime_default(capabilities):
-    """The seccomp profile of a container with these capabilities."""
+    """The RuntimeDefault seccomp profile of a container with these capabilities."""
     folder = os.path.join(FOLDER, "runtime_default")
     path = os.path.join(folder, "runtime_default")
     if not os.path.exists(path):
@@ -100,7 +100,7 @@ def runtime_default(capabilities):
 
 
 def find_file(module, path):
-    """Where a file of a Go module is."""
+    """The path of a file of a Go module, kept in the cache."""
     kept = os.path.join(FOLDER, "files", module, path)
     if not os.path.exists(kept):
         folder = json.loads(run_go("mod", "download", "-json", module))["Dir"]
@@ -111,7 +111,7 @@ def find_file(module, path):
 
 
 def close(schema):
-    """Nothing may have properties that are not described."""
+    """Makes the schema reject properties that it does not describe."""
     if "properties" in schema:
         schema["additionalProperties"] = False
         for each in schema["properties"].values():
@@ -121,8 +121,8 @@ def close(schema):
 
 
 def write_schemas(folder, *customs):
-    """Kubernetes' own description of its objects, and those of CustomResourceDefinitions, as kubeconform
-    reads them.  Its --schema-location."""
+    """Writes the schemas of Kubernetes' objects and of CUSTOMS, CustomResourceDefinitions, in kubeconform's
+    format.  Returns its --schema-location."""
     with open(find_file(KUBERNETES, "api/openapi-spec/swagger.json"), encoding="utf-8") as file:
         found = json.load(file)["definitions"]
     metadata = {"$ref": "#/definitions/io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"}
@@ -134,7 +134,7 @@ def write_schemas(folder, *customs):
             schema["x-kubernetes-group-version-kind"] = [
                 {"group": group, "kind": names["kind"], "version": version["name"]}]
             found["%s.%s.%s" % (group, version["name"], names["kind"])] = schema
-    # Not said there: these are text or numbers.
+    # The description declares only strings, but numbers are valid, too.
     found["io.k8s.apimachinery.pkg.api.resource.Quantity"] = {"type": ["string", "number"]}
     found["io.k8s.apimachinery.pkg.util.intstr.IntOrString"] = {"type": ["string", "integer"]}
     for schema in found.values():

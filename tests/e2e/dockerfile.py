@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Follows a Dockerfile without docker: each stage in a root of its own, which debootstrap made, its
-commands by the user and in the folder that it says.
+"""Runs a Dockerfile's instructions without docker.  Each stage has its own root, made by debootstrap, and
+its commands run as the user and in the folder that the Dockerfile sets.
 
-It knows what ours has: FROM (a Debian, or scratch), COPY, RUN, USER, WORKDIR, ENTRYPOINT and CMD.
+Supports what our Dockerfile uses: FROM (Debian or scratch), COPY, RUN, USER, WORKDIR, ENTRYPOINT and CMD.
 """
 
 import hashlib
@@ -18,7 +18,7 @@ IMAGE = re.compile(r"debian:(\d+)-slim")
 SUITES = {"12": "bookworm", "13": "trixie"}
 
 def read(path):
-    """[(instruction, text)], of a file without continued lines."""
+    """[(instruction, text)] of a file, which must not have continued lines."""
     found = []
     with open(path, encoding="utf-8") as file:
         for line in map(str.strip, file):
@@ -36,7 +36,7 @@ class Stage:
         self.user, self.folder = "root", "/"
 
     def inside(self, path):
-        """A path of the image's, as one of this machine's."""
+        """The path on this machine of a path in the image."""
         return self.root + os.path.normpath(os.path.join(self.folder, path))
 
     def copy(self, text):
@@ -48,7 +48,7 @@ class Stage:
         else:
             source = os.path.normpath(os.path.join(self.context, source))
         place = self.inside(target)
-        # A folder's contents go, as docker has it.
+        # As docker does, copy the contents of a folder, not the folder.
         if os.path.isdir(source):
             source += "/."
         os.makedirs(os.path.dirname(place), exist_ok=True)
@@ -75,7 +75,7 @@ class Stage:
 
 
 def copy_context(folder, context):
-    """What docker would get: all but what .dockerignore names."""
+    """Copies the build context: everything but the names in .dockerignore."""
     with open(os.path.join(folder, ".dockerignore"), encoding="utf-8") as file:
         names = file.read().split()
     shutil.copytree(folder, context, symlinks=True, ignore=lambda path, _: (
@@ -83,8 +83,8 @@ def copy_context(folder, context):
 
 
 class Image:
-    """The Dockerfile PATH, followed for the context CONTEXT, below WORK.  What takes long, up to the
-    first USER, is kept in the cache."""
+    """The image that the Dockerfile PATH builds from CONTEXT, below WORK.  The cache keeps the result of
+    the slow part, up to the first USER."""
 
     def __init__(self, path, context, work, require):
         self.work, self.require = str(work), require
@@ -97,7 +97,7 @@ class Image:
             self.follow(number, lines[start][1], lines[start + 1:end])
 
     def follow(self, number, source, lines):
-        """A stage of what is said from one FROM to the next."""
+        """Builds the stage from one FROM to the next."""
         words = source.split()
         root = os.path.join(self.work, "stage-%d" % number)
         if words[0] == "scratch":
@@ -115,7 +115,7 @@ class Image:
         self.users.append(stage.user)
 
     def provide_base(self, image, lines):
-        """The folder of a root of IMAGE that has followed LINES."""
+        """The root folder of IMAGE after LINES, from the cache."""
         suite = SUITES[IMAGE.fullmatch(image)[1]]
         base = provide(suite, self.require)
 
@@ -127,7 +127,7 @@ class Image:
         return keep("image-%s-%s" % (suite, self.digest(lines)), fill)
 
     def digest(self, lines):
-        """Of all that the root depends on."""
+        """A digest of everything that the root depends on: LINES and the files that they copy."""
         digest = hashlib.sha256(repr(lines).encode())
         for instruction, text in lines:
             if instruction == "COPY":

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Programs that have a Python in them: what they are built of, and how they are profiled."""
+"""Programs that embed Python: what they are built from, and how they are profiled."""
 
 import collections
 import glob
@@ -25,9 +25,8 @@ for name in ("INCLUDEPY", "LIBDIR", "LIBPL", "LDLIBRARY", "LIBRARY", "LDVERSION"
     print(sysconfig.get_config_var(name) or "")
 """
 
-# What is needed to embed a Python: the folder of Python.h, the paths of both libraries ("" where
-# there is none), that of the static one as position-independent code, what these need beside them,
-# and PYTHONHOME.
+# Parts for embedding a Python: the folder of Python.h; the paths of the shared library, of the static one
+# and of the position-independent static one ("" if missing); the linker flags that they need; PYTHONHOME.
 Parts = collections.namedtuple("Parts", "include shared static pic libraries home")
 
 
@@ -42,7 +41,7 @@ def find_parts(python):
     shared = next(filter(os.path.exists, candidates), "")
     static = os.path.join(static_folder, static)
     static = static if os.path.exists(static) else ""
-    # Debian has both; what else was built with a shared library has only this.
+    # Debian has both archives.  Other builds with a shared library have one, which is position-independent.
     pic = os.path.join(static_folder, "libpython%s-pic.a" % version)
     if not os.path.exists(pic):
         pic = static if shared.startswith(home) and home != "/usr" else ""
@@ -51,7 +50,7 @@ def find_parts(python):
 
 
 def find_fetched_parts(python):
-    """The same of an interpreter that has a root of its own, as seen from here."""
+    """The parts of an interpreter that has its own root, with paths on this machine."""
     name = "libpython%d.%d.so.1.0" % python.version[:2]
     shared = next(iter(glob.glob(os.path.join(python.root, "usr", "lib", "*", name))), "")
     return Parts(python.include, shared, "", "", [], os.path.join(python.root, "usr"))
@@ -62,7 +61,7 @@ def is_embeddable(parts):
 
 
 def loads_here(parts):
-    """Whether this machine's libc is not too old for the libpython."""
+    """Whether this machine's libc is new enough for the libpython."""
     return subprocess.run([sys.executable, "-c", "import ctypes, sys; ctypes.CDLL(sys.argv[1])",
                            parts.shared], stderr=subprocess.DEVNULL).returncode == 0
 
@@ -72,7 +71,7 @@ def fetched_pythons():
 
 
 def pythons_with_libraries():
-    """Of debug builds, only the programs are fetched."""
+    """All but debug builds, whose libraries are not fetched."""
     return [python for python in find_pythons() if python.kind != DEBUG]
 
 
@@ -81,7 +80,7 @@ def parts_of(python):
 
 
 def put_alone(parts, folder):
-    """Parts whose libpython has no other library beside it that a program of this machine would take."""
+    """PARTS with the libpython linked into FOLDER, so that programs here do not load other libraries beside it."""
     path = os.path.join(str(folder), os.path.basename(parts.shared))
     os.symlink(parts.shared, path)
     return parts._replace(shared=path)
@@ -89,8 +88,8 @@ def put_alone(parts, folder):
 
 @pytest.fixture(scope="session")
 def embeddable(tmp_path_factory):
-    """[(Python, Parts), ...] of those that can be embedded, oldest first: this machine's own, and of
-    the versions that it does not have those that were fetched."""
+    """[(Python, Parts), ...] of the Pythons that can be embedded, oldest first: this machine's own, and
+    fetched ones of the other versions."""
     every = [(python, find_parts(python)) for python in own_pythons()]
     every = [pair for pair in every if is_embeddable(pair[1])]
     own = {python.version[:2] for python, _ in every}
@@ -103,14 +102,14 @@ def embeddable(tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def newest(embeddable):
-    """The newest of this machine's own."""
+    """The newest embeddable Python of this machine's own, and its Parts."""
     own = [pair for pair in embeddable if not pair[0].root]
     return own[-1] if own else missing("libpython with Python.h of this machine's own")
 
 
 @pytest.fixture
 def static_python():
-    """A Python that is one file, stripped: Debian's."""
+    """Debian's Python, a single stripped file without a shared libpython."""
     python = next((python for python in own_pythons() if python.path.startswith("/usr/bin/")), None)
     if not python or "libpython" in dependencies(python.path):
         missing("static Python in /usr/bin")
@@ -119,7 +118,7 @@ def static_python():
 
 @pytest.fixture
 def shared_python(newest, build):
-    """A Python whose executable has nearly nothing, as Debian's has not, and its Parts."""
+    """A Python whose executable is a small launcher of libpython, unlike Debian's, and its Parts."""
     python, parts = newest
     if "libpython" in dependencies(python.path):
         return newest
@@ -143,13 +142,13 @@ def build(require, tmp_path):
 
 
 def include(parts):
-    # Debian's pyconfig.h refers to one in a folder beside this one.
+    # Debian's pyconfig.h includes one in a sibling folder.
     return ["-I" + parts.include, "-I" + os.path.dirname(parts.include)]
 
 
 def link_shared(parts):
     folder, name = os.path.split(parts.shared)
-    # What a fetched one needs, it may find only in its root.
+    # A fetched library may find its own dependencies only in its root.
     return [*include(parts), "-L" + folder, "-l:" + name, "-Wl,-rpath," + folder,
             "-Wl,--allow-shlib-undefined"]
 
@@ -159,14 +158,14 @@ def link_static(parts, library):
 
 
 def link_static_for_modules(parts):
-    """With all that modules of the Python's library may need of the program."""
+    """Links and exports all of libpython, which extension modules need from the program."""
     library = "-Wl,--whole-archive,%s,--no-whole-archive" % parts.static
     return ["-no-pie", "-rdynamic", *link_static(parts, library)]
 
 
 @pytest.fixture
 def unnamed(embeddable):
-    """One of those that a stripped program does not name, and its Parts."""
+    """A Python before 3.10, for which a stripped program has neither symbol nor section, and its Parts."""
     found = [pair for pair in embeddable if (3,) <= pair[0].version < (3, 10) and pair[1].static]
     return found[-1] if found else missing("libpython.a before 3.10")
 
@@ -177,7 +176,7 @@ def home(tmp_path_factory):
     def find(python, parts):
         if python.version >= (3,):
             return parts.home
-        # What 2.7 starts with needs modules that need the shared library.
+        # At its start 2.7 imports modules that need the shared library.  Empty ones avoid that.
         folder = tmp_path_factory.mktemp("home")
         library = folder / "lib" / "python2.7"
         library.mkdir(parents=True)
@@ -189,8 +188,8 @@ def home(tmp_path_factory):
 
 @pytest.fixture
 def embed(build, target, tmp_path_factory):
-    """embed(PYTHON, HOW, SCRIPT, SOURCE): a Target, the program that has the Python in it "shared" or
-    "static"; None where there is no such library."""
+    """embed(PYTHON, HOW, SCRIPT, SOURCE): a Target, a program that embeds the Python with its "shared" or
+    "static" library; None if there is no such library."""
     def start(python, how, script, source="embed.c"):
         parts, prefix = parts_of(python), ()
         environment = {"PYTHON_JIT": "1"} if python.kind == JIT else {}
@@ -228,7 +227,7 @@ def load(parts):
 def profile_some(profile):
     """profile_some(TARGET, ARGUMENT...): a Run with samples, however busy the machine is."""
     def run(program, *arguments, **options):
-        # It may be ready before what it is to run has begun.
+        # The program may print "ready" before its script runs.
         wait_used(0.1, program.pid)
         return runs_until(profile, lambda runs: runs[-1].ledger["python"],
                           "-p", program.pid, "-r", 499, *arguments, cpu=0.2, **options)[-1]
@@ -242,13 +241,13 @@ def expect_whole(profile_some):
         run = profile_some(program, **options)
         assert run.count_name("spin") == run.ledger["python"]
         assert run.ledger["truncated"] == run.ledger["no_python"] == 0
-        # Nothing is said but what the profile shows.
+        # No warning contradicts the profile.
         assert "more than one" not in run.stderr and "not started" not in run.stderr
     return check
 
 
 def expect_refusal(run, *words):
-    """One line, which says what is wrong."""
+    """The profiler failed with a one-line message that contains WORDS."""
     assert run.status == NOT_PYTHON, run.stderr
     assert len(run.stderr.splitlines()) == 1, run.stderr
     for word in words:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Folded stacks: a line of frames, root first, and a count."""
+"""Folded stacks: each line has frames, root first, and a count."""
 
 import re
 
@@ -7,7 +7,7 @@ FRAME = re.compile(r"(?P<name>.*) \((?P<file>.*?)(?::(?P<line>\d+))?\)", re.DOTA
 
 
 class Frame:
-    """One frame of a folded stack: name, file and line (None where it has none)."""
+    """One frame of a folded stack: name, file and line (None if absent)."""
 
     def __init__(self, label):
         match = FRAME.fullmatch(label)
@@ -18,7 +18,7 @@ class Frame:
 
     @property
     def short(self):
-        """The name's last part, which is co_name."""
+        """The last part of the qualified name, which is co_name."""
         return self.name.rpartition(".")[2]
 
     def __repr__(self):
@@ -37,6 +37,6 @@ def parse_folded(text):
 
 
 def stacks(path):
-    """Those of the profile in a file."""
+    """The stacks of the profile at PATH."""
     with open(path, encoding="utf-8") as file:
         return parse_folded(file.read())

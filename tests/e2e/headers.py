@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""CPython's headers on this machine: the tests' cache, pyenv's and the system's."""
+"""CPython's headers on this machine: from the tests' cache, pyenv and the system."""
 
 import glob
 import os
@@ -8,7 +8,7 @@ from pythons import debian, pyenv_root
 
 
 def find_headers(minor):
-    """The folder of Python.h of some 3.MINOR, internal headers included, or None."""
+    """The folder of Python.h of any 3.MINOR with internal headers, or None."""
     name = "python3.%d" % minor
     places = [os.path.join(debian.headers_of("*"), "usr", "include", name),
               os.path.join(pyenv_root(), "versions", "*", "include", name),
@@ -18,7 +18,7 @@ def find_headers(minor):
     return found[0] if found else None
 
 
-# Where fields are put in: a header, a line's beginning, and what it becomes.
+# Fields to insert: the header, the beginning of a line, and its replacement.
 MOVES = (
     ("cpython/pystate.h", "struct _ts {", "struct _ts { void *made_up[3];"),
     ("internal/pycore_interpframe_structs.h", "struct _PyInterpreterFrame {",
@@ -39,13 +39,13 @@ def replace(folder, header, old, new):
 
 
 def move_fields(folder):
-    """Makes the headers in FOLDER those of a release in which fields have moved."""
+    """Moves fields in the headers in FOLDER, as a new release might."""
     for move in MOVES:
         replace(folder, *move)
 
 
 def make_next_version(folder, minor):
-    """Makes the headers of 3.MINOR in FOLDER those of 3.(MINOR + 1), in which fields have moved."""
+    """Turns the headers of 3.MINOR in FOLDER into those of 3.(MINOR + 1), with fields moved."""
     number = "#define PY_MINOR_VERSION        %d"
     move_fields(folder)
     replace(folder, "patchlevel.h", number % minor, number % (minor + 1))

@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The stacks that a program of tests/programs can have, by its own `calls:` marks.
+"""The stacks that a program of tests/programs can have, derived from its `calls:` marks.
 
-A line's mark names the functions that it calls.  Behind a name, "(2.7)", "(<3.12)", "(>=3.8)" or
-"(3.0-3.11)" says on which versions, "(by <genexpr>)" that it is a function inside of the line that
-does, and a comma "or".  A function whose first line has `called: anywhere` may follow any frame, one with
-`called: library` any frame of another file; all of these are called `library`.  Which functions a file has
-at all, the standard library's, too, and which lines they have, the interpreter says.
+The mark of a line names the functions that the line calls.  A condition may follow a name: "(2.7)",
+"(<3.12)", "(>=3.8)" or "(3.0-3.11)" restricts the versions, and "(by <genexpr>)" names the function
+inside the line that makes the call.  A comma between conditions means "or".  A function whose first line
+has `called: anywhere` may follow any frame; one with `called: library` may follow any frame of another
+file.  The name `library` in a mark stands for every function of other files.  The interpreter itself
+reports which functions a file has, and their lines; this includes the standard library.
 """
 
 import ast
@@ -27,8 +28,8 @@ BRIEF = 0.5
 
 
 def briefly_and_long(seconds=2, part="truth"):
-    """Gives a test `cpu`, the CPU time to profile: BRIEF in `make test`; SECONDS in a part of `make prove`,
-    where the test also checks what chance moves."""
+    """Gives a test the parameter `cpu`, the CPU time to profile: BRIEF in `make test`, SECONDS in a part of
+    `make prove`.  Only the long run checks statistics."""
     long = pytest.param(seconds, marks=pytest.mark.prove(part), id="long")
     return pytest.mark.parametrize("cpu", [pytest.param(BRIEF, id="brief"), long])
 
@@ -40,7 +41,7 @@ def check_whole(measured, what, whole, samples):
 
 
 def runs_until(profile, condition, *arguments, **options):
-    """Runs the profiler again and again until CONDITION(runs) is true.  All these runs."""
+    """Runs the profiler repeatedly until CONDITION(runs) is true.  Returns all runs."""
     runs = []
 
     def run_once_more():
@@ -65,21 +66,21 @@ def owners(source):
     kinds = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, kinds):
-            # A class is called, so to speak, on its own first line.
+            # The first line of a class belongs to the enclosing function, which calls the class body.
             first = node.lineno + isinstance(node, ast.ClassDef)
             owner.update(dict.fromkeys(range(first, node.end_lineno + 1), node.name))
     return owner
 
 
 class KnownLines:
-    """The lines of every function, by one Python's own account."""
+    """The lines of every function, as reported by one Python."""
 
     def __init__(self, python):
         self.python = python
         self.files = {}
 
     def learn(self, files):
-        """Asks for what is not known yet; full names, as code objects have them."""
+        """Asks the interpreter about new FILES, which are full names as in code objects."""
         new = sorted(set(files) - set(self.files))
         if new:
             program = os.path.join(PROGRAMS, "legal_lines.py")
@@ -89,7 +90,7 @@ class KnownLines:
                 self.files[file] = {name: set(lines) for name, lines in functions.items()}
 
     def has(self, frame, file=None):
-        """Whether a function of that name has the frame's line, or an instruction without one."""
+        """Whether a function with the frame's name has the frame's line, or an instruction without a line."""
         file = file or frame.file
         self.learn([file])
         name = frame.name if self.python.version >= (3, 11) else frame.short
@@ -97,7 +98,7 @@ class KnownLines:
 
 
 class Legal:
-    """What is legal for PROGRAM under one Python; the outermost frame is one of ROOTS.
+    """The legal stacks of PROGRAM under one Python.  The outermost frame must be one of ROOTS.
 
     Frames of other files than PROGRAM need their full file names."""
 
@@ -137,8 +138,8 @@ class Legal:
         return name in self.calls.get((caller.short, caller.line), ())
 
     def has_line(self, frame, callee):
-        """Whether the frame's line is one of its function.  None, which some instructions have and
-        what the JIT runs may have, no caller of the program has but one that was interrupted."""
+        """Whether the frame's line belongs to its function.  The line may be None for some instructions and
+        for jitted code.  A caller in the program has None only if a signal or the like interrupted it."""
         if not self.is_own(frame):
             return self.known.has(frame) or (frame.line is None and self.jit and not callee)
         if frame.line is None and callee and callee.short not in self.called["anywhere"]:
@@ -148,7 +149,7 @@ class Legal:
         return self.known.has(frame, self.path)
 
     def why_not(self, frames):
-        """What is wrong with a stack, root first; None for a legal one."""
+        """What is wrong with a stack, root first; None if it is legal."""
         if frames[0].short not in self.roots:
             return "%s as root" % frames[0]
         for caller, callee in zip(frames, frames[1:]):
@@ -160,11 +161,11 @@ class Legal:
         return None
 
     def judge(self, run, wrong, below=0):
-        """Counts the illegal stacks of a run, each taken from BELOW so many frames on, into WRONG, by
-        what is wrong; the names in all of them."""
+        """Adds the illegal stacks of a run to WRONG, {reason: samples}, after skipping BELOW outermost frames
+        of each.  Returns the names in all stacks."""
         seen = set()
         for frames, count in run.stacks:
-            # Without a whole stack, which is said.
+            # The profiler reported that this stack is incomplete.
             if frames[-1].file is None or frames[below].file is None:
                 continue
             seen.update(frame.short for frame in frames)
@@ -175,8 +176,8 @@ class Legal:
 
 
 class DeepLegal(Legal):
-    """What is legal for deep.py: its recursion has a line for depth 0, one for odd depths and one
-    for even ones, and no stack is deeper than it."""
+    """The legal stacks of deep.py.  Its recursion calls itself from one line at depth 0, from another at odd
+    depths and from a third at even depths; no stack is deeper than the recursion."""
 
     DEPTH = 50
 

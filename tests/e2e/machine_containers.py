@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""runc's containers in the machines of other kernels (test_all_kernels.py), where there is no hierarchy of
-control groups but that of version 2.
+"""runc's containers in the emulated machines with other kernels (test_all_kernels.py), which have only
+cgroup v2.
 
-Each is in a pod of its own, and its root is an overlay.  Those that a Python runs in are there from one job
-on until they are ended after another, in which the profiler runs in one, too.  They are frozen but while they
-are profiled: what waits for the kernel, as runc does much, takes an emulator no time where nothing else runs.
+Each container is in its own pod, and its root is an overlay.  The job "beside" starts the containers that run
+Python; the job "within", whose profiler also runs in a container, ends them.  They are frozen except while
+they are profiled: runc mostly waits, and that is quick in an emulator when nothing else runs.
 """
 
 import collections
@@ -16,20 +16,20 @@ from conftest import CAPABILITIES
 from containers import NAMESPACES, bind, describe, run_arguments
 from folded import Frame
 
-import image  # its folder is in the path by now: machines.py
+import image  # machines.py adds its folder to the path
 
 FOLDER = "/containers"
-# What the kernel has unpacked is its first root, which cannot be changed for another one.
+# pivot_root cannot replace the initial root file system.
 RUN = ["runc", "--root", FOLDER + "/state", "run", "--no-pivot"]
 POD = "%s-0000-4000-8000-000000000000"
 GROUPS = "/kubepods.slice/kubepods-burstable.slice"
 GROUP = "/kubepods-burstable-pod%s.slice/cri-containerd-%s.scope"
-# In its place, seen from the profiler's container, whose namespace of control groups begins with its own.
+# Replaces GROUPS as seen from the profiler's container, whose cgroup namespace is rooted at its own cgroup.
 FROM_ANOTHER = "/../.."
-# In the place of CAP_SYS_RESOURCE, which kernels before 5.11 want else.
+# Kernels before 5.11 require this limit or CAP_SYS_RESOURCE.
 LOCKED_MEMORY = {"type": "RLIMIT_MEMLOCK", "soft": 1 << 40, "hard": 1 << 40}
 
-# Runs its own executable's copy, which no folder has any more.
+# Copies its own executable, deletes the copy and runs it.
 DELETED = """
 import os, sys
 with open(sys.executable, "rb") as executable, open("/tmp/python", "wb") as copy:
@@ -40,16 +40,16 @@ os.unlink("/tmp/python")
 os.execv("/proc/self/fd/%d" % opened, ["python", "-S"] + sys.argv[1:])
 """
 
-# In a page, before its profile; and how many fields these have there.
+# Precedes the profile in a page.  Then the numbers of fields per row of its tables.
 DATA = '<script type="application/json" id="profile">'
 FUNCTION_FIELDS, LOCATION_FIELDS, PROCESS_FIELDS, THREAD_FIELDS, SAMPLE_FIELDS = 5, 2, 11, 3, 3
 
-# group: its control group's path below GROUPS; root: what its overlay is laid over; config: config.json.
+# group: its cgroup's path below GROUPS; root: the lower layer of its overlay; config: config.json.
 Container = collections.namedtuple("Container", "name pod group root config")
 
 
 def make(digit, root, command, namespaces=NAMESPACES, mounts=(), capabilities=(), limits=()):
-    """One whose numbers are made of DIGIT."""
+    """A container whose ID and pod UID repeat DIGIT."""
     name, pod = 64 * digit, POD % (8 * digit)
     group = GROUP % (pod.replace("-", "_"), name)
     config = describe(command, namespaces, mounts, capabilities, GROUPS + group)
@@ -58,8 +58,8 @@ def make(digit, root, command, namespaces=NAMESPACES, mounts=(), capabilities=()
 
 
 def pythons_within(contents):
-    """Those that run in containers: one of the machine's own root, and of others with the oldest and the
-    newest C library."""
+    """The Pythons that run in containers: one from the machine's own root, and the first and the last of the
+    others, which have the oldest and the newest C library."""
     if "runc" not in contents.tools():
         return []
     own, others = ([python for python in contents.pythons() if bool(python.root) == is_other]
@@ -68,8 +68,8 @@ def pythons_within(contents):
 
 
 def with_python(contents, python):
-    """The container that it runs deep.py in: the second is in a user namespace, too, and the third one's
-    Python is a file that was deleted."""
+    """The container in which PYTHON runs deep.py.  The second one also has a user namespace.  The third one's
+    Python is a deleted file."""
     index = pythons_within(contents).index(python)
     root = image.guest_command(python)[1] if python.root else "/"
     words = ["-c", DELETED] * (index == 2) + ["/programs/deep.py"]
@@ -77,7 +77,7 @@ def with_python(contents, python):
 
 
 def with_profiler(command):
-    """One with the machine's processes, as with --pid=host, and its control groups."""
+    """A container that sees the machine's processes, as with --pid=host, and its cgroups."""
     mounts = [{"destination": "/sys", "type": "sysfs", "source": "sysfs", "options": ["ro"]},
               bind("/sys/fs/cgroup"), bind("/tmp")]
     return make("f", "/", command, [name for name in NAMESPACES if name != "pid"], mounts, CAPABILITIES,
@@ -93,7 +93,7 @@ def files(containers):
 
 
 def start(container):
-    """What runs it, and ends when it has ended."""
+    """The command that runs it, and ends with it."""
     return ["unshare", *run_arguments(folder_of(container), container.root, container.name, RUN)]
 
 
@@ -107,12 +107,12 @@ def freeze(containers, state=1):
 
 
 def let_run(containers, seconds):
-    """In a shell, also in the profiler's container."""
+    """A shell script, also for the profiler's container."""
     return "%s; sleep %s; %s" % (freeze(containers, 0), seconds, freeze(containers))
 
 
 def begin(containers):
-    """In a shell: they are ready, and frozen, when it is done, or have said why not."""
+    """A shell script that starts the containers.  At its end each is ready and frozen, or has reported an error."""
     lines = ["insmod /overlay.ko"]
     for container in containers:
         lines += ["(%s || echo failed) >%s 2>&1 &" % (shlex.join(start(container)), said(container)),
@@ -121,7 +121,7 @@ def begin(containers):
 
 
 def then_end(containers, command):
-    """COMMAND, behind which they are ended; what they have said is then said, too."""
+    """A command that runs COMMAND, then prints the containers' output and kills them."""
     lines = ['"$@"; status=$?']
     for container in containers:
         lines.append("cat %s; kill -9 $(cat %s/pid)" % (said(container), folder_of(container)))
@@ -129,7 +129,7 @@ def then_end(containers, command):
 
 
 def page_data(text):
-    """What a page has of its profile."""
+    """The profile data of a page."""
     start = text.index(DATA) + len(DATA)
     return json.loads(text[start:text.index("</script>", start)])
 
@@ -140,14 +140,14 @@ def rows(data, table, fields):
 
 
 def page_processes(data):
-    """[(its number, its short name, its control group, its container, its pod), ...]"""
+    """[(PID, short name, cgroup, container, pod), ...]"""
     strings = data["strings"]
     return [(row[0], *(strings[row[field]] for field in (2, 5, 6, 7)))
             for row in rows(data, "processes", PROCESS_FIELDS)]
 
 
 def page_frames(data):
-    """Of each location."""
+    """The Frame of each location."""
     strings = data["strings"]
     functions = [(strings[row[0]], strings[row[2]]) for row in rows(data, "functions", FUNCTION_FIELDS)]
     return [Frame("%s (%s%s)" % (*functions[function], ":%d" % line if line else "") if functions[function][1]
@@ -155,12 +155,12 @@ def page_frames(data):
             for function, line in rows(data, "locations", LOCATION_FIELDS)]
 
 
-# The page's kinds of functions that are neither native nor the kernel's.
+# The page's function kinds for Python functions and for reasons in brackets.
 PYTHON, REASON = 1, 5
 
 
 def page_stacks(data):
-    """{number of a process in page_processes: [([Frame, ...] root first, count), ...]}, of Python's frames."""
+    """{index into page_processes(): [([Frame, ...] root first, count), ...]}, without native and kernel frames."""
     kinds = [row[4] for row in rows(data, "functions", FUNCTION_FIELDS)]
     shown = [frame if kinds[function] in (PYTHON, REASON) else None
              for frame, (function, _) in zip(page_frames(data), rows(data, "locations", LOCATION_FIELDS))]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Events besides the clock in emulated machines: their jobs, and the tests of what these left, which
+"""Events other than the clock in emulated machines: the jobs, and the tests of their results, which
 test_kernels.py and test_all_kernels.py import."""
 
 from folded import parse_folded
@@ -27,7 +27,7 @@ def make_event_jobs(contents):
 
 
 def test_waits(kernel):
-    """The program loads that measures them, and each has its place and its reason."""
+    """The BPF program for --off-cpu loads.  Each wait has its Python function and its reason."""
     stacks = [([frame.name for frame in frames], value)
               for frames, value in parse_folded(kernel.succeeded("waits")["profile"])]
     for function, reason in ("sleep_here", "[sleep]"), ("read_here", "[read]"), ("lock_here", "[lock]"):
@@ -35,7 +35,7 @@ def test_waits(kernel):
                  names[-1] in {reason, "[poll]" if reason == "[sleep]" else reason}]
         assert found, (function, stacks)
         assert all(any(name.endswith("_[k]") for name in names) for names in found), found
-        # Those that waited already are without the scheduler's own.
+        # The scheduler's frames are shown, BPF's are not.
         assert any("schedule" in name for names in found for name in names), found
         assert not any("bpf_" in name for names in found for name in names), found
     event = kernel.ledger("waits")["per_event"]["off-cpu"]
@@ -44,7 +44,7 @@ def test_waits(kernel):
 
 
 def test_who_keeps_the_gil(kernel):
-    """The program loads that counts who waits for it."""
+    """The BPF program for --gil-blame loads, and blames the function that keeps the GIL."""
     stacks = parse_folded(kernel.succeeded("blame")["profile"])
     event = kernel.ledger("blame")["per_event"]["gil-blame"]
     assert any(frame.name == "keep_here" for frames, _ in stacks for frame in frames)
@@ -53,7 +53,7 @@ def test_who_keeps_the_gil(kernel):
 
 
 def test_calls(kernel):
-    """The programs for tracepoints load, and find what these are called with."""
+    """The BPF programs for tracepoints load and read the tracepoints' arguments."""
     stacks = parse_folded(kernel.succeeded("calls")["profile"])
     assert any(frames[-1].name == "read_all" and value for frames, value in stacks), stacks
     events = kernel.ledger("calls")["per_event"]
@@ -63,7 +63,7 @@ def test_calls(kernel):
 
 
 def test_probes(kernel):
-    """The program for them loads, and the kernel runs it where a function begins."""
+    """The BPF program for uprobes loads and runs at the start of the function."""
     stacks = parse_folded(kernel.succeeded("probes")["profile"])
     (event,) = kernel.ledger("probes")["per_event"].values()
     assert event["events"] == event["samples"] + event["lost"] and event["samples"]

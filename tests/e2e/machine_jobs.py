@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What all machines of other kernels do (test_all_kernels.py): their jobs, as tests/kernels/guest.py takes them."""
+"""The jobs of the machines with other kernels (test_all_kernels.py), in the format of tests/kernels/guest.py."""
 
 import os
 
@@ -11,52 +11,53 @@ import machine_containers as contained
 SECONDS_A_PYTHON, RATE = 1.35, 999
 DEPTH = 1000
 CONTAINED_SECONDS = 1.5
-# Time enough for what changes meanwhile.
+# Long enough for the changes that CHANGE makes.
 CHANGING_SECONDS = 3
 WORK = "def work(): return sum(range(1000))\nfor _ in range(1000): work()"
 
-# Without its module `site`, a Python begins in half the time, of which an emulator takes much.
+# -S, without the module `site`, halves the start-up time, which is long in an emulator.
 BUSY = ["/agent", "-S", "/programs/busy.py"]
-# The BPF program, as a newer compiler made it.
+# The BPF program as compiled by a newer compiler.
 NEWER, NEWER_COMPILER = "newer.bpf.o", "clang 19"
 OF_ALL = [PROFILER, "-f", "html", *OUTPUTS[2:], "-r", str(RATE), "-a", "-d"]
-# Linux's own highest value; Debian's kernels begin with 3.
+# 2 is the highest value in mainline Linux.  Debian's kernels default to 3.
 ALLOW_EVENTS = "echo 2 >/proc/sys/kernel/perf_event_paranoid"
 REFUSE_EVENTS = "echo 3 >/proc/sys/kernel/perf_event_paranoid"
-# So that /proc shows a user his own processes alone, but to who has CAP_SYS_PTRACE.
+# With hidepid=2, /proc shows users without CAP_SYS_PTRACE only their own processes.
 HIDE, SHOW_ALL = ("mount -t proc -o remount,hidepid=%d proc /proc" % hidden for hidden in (2, 0))
-# Yama's values that can be taken back, what Debian's kernels begin with at last, and the one that cannot.
+# The ptrace_scope values that can be lowered again, ending with Debian's default; and the one that cannot.
 SCOPES, NOBODY_TRACES = (1, 2, 0), 3
 RESTRICT_TRACING = "echo %d >/proc/sys/kernel/yama/ptrace_scope"
-# What the profiler has kept when it has given up the rest.
+# Prints the capabilities that the profiler keeps once it has dropped the others.
 SHOW_KEPT = '"$@" & while kill -0 $! && ! grep -q "NoNewPrivs:.1" /proc/$!/status; ' \
     'do sleep 0.01; done; grep CapPrm /proc/$!/status; '
 THEN_WAIT = SHOW_KEPT + "grep -o hidepid=.* /proc/mounts; wait $!"
-# The agent beside a program, which is ended as systemd does it, and what it has stored.
+# Runs the agent beside a program, ends both as systemd would, and prints a report of the store.
 STORE = "/var/lib/pybpfprof"
 THEN_REPORT = "/agent -S /programs/busy.py & busy=$!; " + SHOW_KEPT + "sleep 2; kill $! $busy; wait $! && " \
     "exec %s report --store %s -f folded -o /tmp/profile" % (PROFILER, STORE)
 MAKE_STORE = "mkdir -p %s; chown 65534:65534 %s" % (STORE, STORE)
 CONFIG, CONFIG_THERE = os.path.join(ROOT, "deploy", "agent.yaml"), "/etc/pybpfprof/agent.yaml"
-# Until the machine is turned off.
 OLDEST, NEWEST = debian_kernels.OLDEST, debian_kernels.NEWEST
+# Lockdown lasts until the machine is turned off.
 LOCK_DOWN = "mount -t securityfs securityfs /sys/kernel/security; " \
     "echo confidentiality >/sys/kernel/security/lockdown; echo 0 >/proc/sys/net/core/bpf_jit_enable"
-# Only this architecture's processor, as QEMU has it, counts its cycles; and Debian's kernels do without
-# what makes an NMI of that.
+# QEMU emulates a cycle counter only for this architecture.  Debian's kernels do not turn its interrupt
+# into an NMI.
 WITH_CYCLES = "aarch64"
-# Where an interrupt takes as long as in an emulator, the kernel would soon allow but few of them.
+# In an emulator interrupts take so long that the kernel would soon lower the maximum rate.
 ALLOW_ANY_RATE = "echo 0 >/proc/sys/kernel/perf_cpu_time_max_percent"
-# In a shell, whose process the profiler will be: it gives up what it needs no more once it samples.  Where
-# it has ended before, it is there until its output is closed, which this shell has, too.
+# Run by a background subshell of the shell that will exec the profiler, so $$ is the profiler's PID.  Waits
+# for it to drop its privileges, which it does once it samples.  If it ended early, it stays a zombie as
+# long as this subshell keeps its output open.
 UNTIL_SAMPLING = ("until grep -q 'NoNewPrivs:.1' /proc/$$/status; do "
                   "grep -q 'State:.[^Z]' /proc/$$/status || exit; sleep 0.1; done")
-# Once all are profiled: another time of day, and a CPU that the machine began without, which goes again,
-# and comes again.
+# Once it samples, the time of day changes, and a CPU that was offline at boot comes online, goes offline
+# and comes back.
 CPU = "/sys/devices/system/cpu/cpu1/online"
 CHANGE = "(" + UNTIL_SAMPLING + "; date -s 2001-01-01; " \
     'for state in 1 0 1; do echo $state >%s; sleep 0.5; done) & exec "$@"' % CPU
-# As Kubernetes has it, with cgroup v2 alone.
+# A memory limit like Kubernetes', with cgroup v2 alone.
 GROUP = "/sys/fs/cgroup/kubepods.slice/pod.slice"
 LIMIT = ("mount -t cgroup2 cgroup2 /sys/fs/cgroup; mkdir -p %s; for folder in %s/../.. %s/..; do "
          "echo +memory >$folder/cgroup.subtree_control; done; echo 67108864 >%s/memory.max" % (4 * (GROUP,)))
@@ -64,18 +65,18 @@ IN_GROUP = ["sh", "-c", 'echo $$ >%s/cgroup.procs; exec "$@"' % GROUP, "sh"]
 
 
 def once_all_are_profiled(work, environment=""):
-    """A command that begins with it is done as long as that shell's WORK, which waits for it to sample, takes."""
+    """A command's prefix.  WORK runs in a shell once the command samples.  The command is ended after it."""
     return ["sh", "-c", '(%s; %s; kill $$) & %s exec "$@"' % (UNTIL_SAMPLING, work, environment), "sh"]
 
 
 SECONDS_MAX = "90"
-# A CPU that is sampled goes, and comes back.
+# A sampled CPU goes offline and comes back.
 LEAVE = once_all_are_profiled("for state in 0 1; do echo $state >%s; sleep 0.7; done" % CPU)
-# A program that comes, and comes again.
+# Three new processes start, one after the other.
 THREE_TIMES = once_all_are_profiled('for i in 1 2 3; do /agent -S -c "$WORK"; done',
                                     "LD_PRELOAD=/verifier_cost.so")
-# Two containers of a pod, as Kubernetes has them, and what is in neither: each in its control group, and
-# with a PID namespace and others of its own, from before its Python begins.
+# Two containers of a pod, as in Kubernetes, and one process outside: each in its own cgroup and with its
+# own PID and other namespaces before its Python starts.
 POD = "12345678-9abc-def0-1234-56789abcdef0"
 CONTAINERS = [digit * 64 for digit in "ab"]
 POD_GROUP = "/kubepods.slice/kubepods-burstable.slice/kubepods-burstable-pod%s.slice" % POD.replace("-", "_")
@@ -84,9 +85,9 @@ MAKE_GROUPS = "; ".join("mkdir -p /sys/fs/cgroup" + group for group in GROUPS)
 IN_GROUPS = once_all_are_profiled(
     "for group in %s; do sh -c 'echo $$ >/sys/fs/cgroup'$group'/cgroup.procs; exec unshare -m -p -n -i -u -f "
     "--mount-proc /agent -S -c \"$WORK\"' & done; wait" % " ".join(GROUPS), "LD_PRELOAD=/verifier_cost.so")
-# It does nothing where its number there is another one.
+# Fails unless its PID in its namespace is 1.
 WORK_WITHIN = "import os; assert os.getpid() == 1\n" + WORK
-# One number of a process for several, one after the other, each of which runs a program of its own.
+# Several processes get the same PID in turn.  Each runs a different function.
 NUMBER, HOLDERS = 4000, 6
 HAND_ON = once_all_are_profiled(
     "for i in $(seq %d); do echo %d >/proc/sys/kernel/ns_last_pid; /agent -S /programs/reborn.py child $i; done"
@@ -95,14 +96,14 @@ CAP_DAC_READ_SEARCH, CAP_SYS_PTRACE, CAP_SYS_ADMIN, CAP_SYS_RESOURCE = 2, 19, 21
 CAP_PERFMON, CAP_BPF, CAP_CHECKPOINT_RESTORE = 38, 39, 40
 TO_READ = [CAP_DAC_READ_SEARCH, CAP_SYS_PTRACE, CAP_CHECKPOINT_RESTORE]
 FEWEST = TO_READ + [CAP_PERFMON, CAP_BPF]
-# Before 5.11, where maps are locked memory, and nowhere else.
+# Needed only before 5.11, where BPF maps count as locked memory.
 TO_LOCK_MEMORY = {OLDEST: [CAP_SYS_RESOURCE]}
 
 
 def make_yama_jobs(short, check):
-    """{name: job} with each value of Yama's: nobody's profile of a process of his own, and what he is told to be
-    missing, without CAP_SYS_PTRACE; then, but for 0, with which he has one already, his profile of that and of
-    one of root's, with it."""
+    """{name: job} for each ptrace_scope.  Without CAP_SYS_PTRACE, nobody profiles its own process ("alone") and
+    runs `check` ("check").  With it, and a scope other than 0, it profiles its own process and one of
+    root ("passing")."""
     own, roots = (describe(BUSY, 0, capabilities=held) for held in ([], None))
     without = [number for number in FEWEST if number != CAP_SYS_PTRACE]
     return {"%s %d" % (name, scope): describe_job(command, programs, "; ".join((ALLOW_EVENTS,
@@ -114,14 +115,14 @@ def make_yama_jobs(short, check):
 
 
 def make_containers(contents):
-    """Those with a Python, none where no runc is; and how these are profiled."""
+    """The containers with a Python, none without runc; and the command that profiles them."""
     made = [contained.with_python(contents, python) for python in contained.pythons_within(contents)]
     return made, once_all_are_profiled(contained.let_run(made, CONTAINED_SECONDS)) + OF_ALL + [SECONDS_MAX]
 
 
 def make_jobs(contents, has_newer):
-    """{name: job}, in their order.  Shares need most samples of "profile"; "inner" and "every" tell what loading
-    costs; "chosen" runs what a newer compiler made, if it is there; "beside" and "within" are runc's."""
+    """{name: job} in order of execution.  Most samples of "profile" are for test_shares.  "inner" and "every" print
+    verifier costs.  "chosen" uses the newer compiler's BPF program, if present.  "beside" and "within" use runc."""
     pythons = contents.pythons()
     newer = {"BPF_OBJECT": "/" + NEWER} if has_newer else {}
     programs, deep = [], []

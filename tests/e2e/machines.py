@@ -22,7 +22,7 @@ sys.path.insert(0, os.path.join(ROOT, "tests", "kernels"))
 import debian_kernels  # noqa: E402
 import image  # noqa: E402
 import machine  # noqa: E402
-from debian import Failure, Unreachable  # noqa: E402 (its folder is in the path by now: debian_kernels.py)
+from debian import Failure, Unreachable  # noqa: E402 (debian_kernels.py adds its folder to the path)
 from debian_kernels import NEWEST  # noqa: E402
 
 AT_ONCE = 2
@@ -35,7 +35,7 @@ def describe(command, nice, totals=None, capabilities=None):
 
 
 def describe_job(command, programs=(), first="", capabilities=None, besides=(), environment=(), kernel=""):
-    """BESIDES: {a kernel: the capabilities that are held there as well}."""
+    """BESIDES: {kernel: additional capabilities for that kernel}."""
     return {"command": command, "programs": list(programs), "first": first,
             "capabilities": capabilities, "besides": dict(besides), "environment": dict(environment), "kernel": kernel}
 
@@ -49,7 +49,7 @@ def build_image(folder, binary, contents, jobs, files=(), texts=()):
 
 
 def what_is_missing(described, binary):
-    """The names of what the machine needs and this one lacks; "" if there is nothing."""
+    """Names what the emulated machine needs and this machine lacks; "" if nothing."""
     output = os.path.join(os.path.dirname(binary), described.contents.OUTPUT)
     built = [os.path.join(output, name) for name in described.contents.BUILT]
     return ", ".join([name for name in described.architecture.EMULATOR[:1] if not shutil.which(name)] +
@@ -58,7 +58,7 @@ def what_is_missing(described, binary):
 
 
 def why_not(described, binary):
-    """The exception that says why the machine cannot run, or None."""
+    """The exception that explains why the machine cannot run, or None."""
     lacking = what_is_missing(described, binary)
     if lacking:
         return Failure("no " + lacking)
@@ -70,7 +70,7 @@ def why_not(described, binary):
 
 
 def stacks_of(result, part):
-    """The stacks of one program of several, each without its process."""
+    """The stacks of PART, one of several programs, without their process frames."""
     root = "process %d:" % part["pid"]
     return [(frames[1:], count) for frames, count in parse_folded(result["profile"])
             if frames[0].label.startswith(root)]
@@ -96,7 +96,7 @@ class Kernel:
         return self.results[name]
 
     def succeeded(self, name):
-        """The same, of a job whose profiler succeeded."""
+        """A job's result; its profiler must have succeeded."""
         result = self.result(name)
         assert result["status"] == 0, result["output"]
         return result
@@ -118,8 +118,8 @@ def fetching(name):
 
 @pytest.fixture(scope="module")
 def kernels(request, binary, initrd):
-    """{name: a Future of its Kernel} of all machines that the file's selected tests use.  AT_ONCE run at once; the
-    newest kernel, which has the most jobs, starts first."""
+    """{name: Future of its Kernel} for all machines that the selected tests of the file use.  AT_ONCE of them run
+    at once; the newest kernel, which has the most jobs, starts first."""
     wanted = [getattr(item, "callspec", None) for item in request.session.items
               if item.module is request.module and "kernels" in item.fixturenames]
     machines = {name: described for name, described in request.module.MACHINES.items()
@@ -134,8 +134,8 @@ def kernels(request, binary, initrd):
 
 
 def why_not_legal(stacks, python):
-    """Of stacks of deep.py: {what is wrong: samples}, the number of samples with frames, and {label: samples} of
-    those without."""
+    """Judges stacks of deep.py.  Returns {reason: samples} of illegal stacks, the number of samples with frames,
+    and {label: samples} of those without frames."""
     legal = DeepLegal(python, roots=("<module>", "work"))
     wrong, lacking, whole = {}, {}, 0
     for frames, count in stacks:

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The chains of calls between Python and C that native_chain.py makes, and what stacks of it may be.
+"""The chains of calls between Python and C that native_chain.py makes, and its legal stacks.
 
-A chain is a list of words, root first: "c:chain_enter" is a function of CHAIN, native_chain.c's library,
-"o:chain_pass" one of OTHER, which is the same compiled in another way; other words are Python's functions.
+A chain is a list of words, root first.  "c:chain_enter" is a function of CHAIN, the library of
+native_chain.c.  "o:chain_pass" is a function of OTHER, the same source compiled with other flags.  The
+other words are Python functions.
 """
 
 import os
@@ -15,7 +16,7 @@ from conftest import PROGRAMS
 CHAIN, OTHER = "native_chain.so", "native_other.so"
 OF_FILE = {CHAIN: "c:", OTHER: "o:"}
 BUILD_ID = "0123456789abcdef0123456789abcdef01234567"
-# As some assembler and musl are.
+# Like musl and some code in assembly.
 WITHOUT_UNWIND_DATA = ["-fno-asynchronous-unwind-tables", "-fno-exceptions", "-fomit-frame-pointer"]
 LEVELS = 60
 
@@ -43,7 +44,7 @@ CHAINS = {name: ("<module> main " + chain).split() for name, chain in {
     "threaded": "threaded c:chain_spin",
     "late": "late o:chain_enter late_inner c:chain_spin",
 }.items()}
-# These return, and all their frames have unwind data.
+# Chains that return and whose frames all have unwind data.
 PLAIN = [name for name in CHAINS if name not in ("broken", "broken_leaf", "scribbling", "straying", "threaded",
                                                  "late")]
 
@@ -54,7 +55,7 @@ def chains_of(python):
 
 @pytest.fixture(scope="session")
 def chain_library(require, tmp_path_factory):
-    """chain_library(NAME, FLAG...): the path of native_chain.c's library."""
+    """chain_library(NAME, FLAG...): the path of native_chain.c's library, compiled with FLAGs."""
     built = {}
 
     def build(*what):
@@ -81,7 +82,7 @@ def chain_command(chain_library):
 
 @pytest.fixture
 def chains(target, chain_command):
-    """chains(PYTHON, NAME...): a process that does."""
+    """chains(PYTHON, NAME...): a process of PYTHON that runs these chains in turn."""
     return lambda python, *names: target(python, *chain_command(*names))
 
 
@@ -94,7 +95,7 @@ def is_reason(frame):
 
 
 def spell(frames):
-    """The stack's words: of the program and its libraries only."""
+    """The words of a stack.  Frames outside the program and its libraries are skipped."""
     words = []
     for frame in frames:
         if is_python(frame) and frame.file.startswith("native_chain"):
@@ -113,24 +114,24 @@ def is_beginning(words, chain):
 
 
 def is_within(words, chain):
-    """Whether WORDS are words of CHAIN, in its order."""
+    """Whether WORDS is a subsequence of CHAIN."""
     rest = iter(chain)
     return all(word in rest for word in words)
 
 
 def belongs_to(words, chain):
-    """Whether a stack has all of Python's functions of CHAIN's beginning, and no other function."""
+    """Whether the stack's Python functions begin CHAIN's, and all its words appear in CHAIN in order."""
     return is_beginning(python_of(words), python_of(chain)) and is_within(words, chain)
 
 
 def lacks_native(words):
-    """Whether a stack lacks functions in C."""
+    """Whether a stack lacks C functions of its chain."""
     assert any(belongs_to(words, chain) for chain in CHAINS.values()), words
     return not any(is_beginning(words, chain) for chain in CHAINS.values())
 
 
 def check_stacks(run):
-    """Each stack is a chain's beginning, but for frames of C whose loss the ledger has."""
+    """Each stack is a prefix of a chain, except that the ledger may account for missing C frames."""
     lacking = sum(count for frames, count in run.stacks
                   if not is_reason(frames[0]) and lacks_native(spell(frames)))
     assert lacking <= run.ledger["events"] - run.ledger["native"]["whole"], run.ledger
@@ -143,10 +144,10 @@ def check_native_ledger(ledger):
 
 
 def seen(runs):
-    """The words of all their stacks."""
+    """The words of all stacks of RUNS."""
     return {tuple(spell(frames)) for run in runs for frames, _ in run.stacks}
 
 
 def have(runs, *names):
-    """Whether they have each of these chains whole."""
+    """Whether RUNS have each of these chains whole."""
     return {tuple(CHAINS[name]) for name in names} <= seen(runs)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Packages of the index that pip reaches, installed for a Python into a folder that the next run uses again."""
+"""Python packages, installed with pip into a folder that later runs reuse."""
 
 import os
 import shutil
@@ -19,22 +19,22 @@ def has_module(command, module):
 
 
 def pip_for(python):
-    """Whose pip installs for PYTHON, and its options.  One that is fetched has no pip, and is
-    installed for by the newest here that has."""
+    """The Python whose pip installs for PYTHON, and pip's options.  Fetched Pythons have no pip: the newest
+    Python here that has one installs for them."""
     if not python.root:
         return python.path, []
     pips = [own.path for own in own_pythons() if has_module(own.command, "pip")]
     if not pips:
         missing("pip, to fetch packages for %s" % python.name)
-    # In the order of preference.
+    # In order of preference.
     platforms = ["%s_%s" % (tag, os.uname().machine) for tag in ("manylinux_2_28", "manylinux2014")]
     return pips[-1], ["--python-version", "%d.%d" % python.version[:2],
                       *("--platform=" + platform for platform in [*platforms, "any"])]
 
 
 def install(python, name, requirements, new, timeout=INSTALL_TIMEOUT_S, finish=lambda folder: None):
-    """The folder that has REQUIREMENTS, kept as NAME; made at NEW, where FINISH(NEW) is called, if there is
-    none.  The test is skipped where the index does not have them."""
+    """The folder with REQUIREMENTS, cached under NAME.  If it is missing, they are installed in NEW, FINISH(NEW)
+    is called, and NEW becomes that folder.  Skips the test if the index lacks them."""
     cache = os.environ.get("XDG_CACHE_HOME", os.path.expanduser("~/.cache"))
     folder = os.path.join(cache, "pybpfprof-tests", "%s-%s" % (name, python.name))
     if os.path.isdir(folder):

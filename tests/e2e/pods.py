@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The manifests' objects, and the pod that they describe as a container of this machine."""
+"""The objects of the manifests, and their pod as a container on this machine."""
 
 import contextlib
 import os
@@ -23,7 +23,7 @@ ACCOUNT = "/var/run/secrets/kubernetes.io/serviceaccount"
 
 
 def in_bytes(quantity):
-    """Of what Kubernetes calls Mi."""
+    """Converts a quantity in Mi."""
     assert quantity.endswith("Mi")
     return int(quantity[:-len("Mi")]) << 20
 
@@ -36,20 +36,20 @@ def output_of(*command):
 
 
 def build(folder=BASE):
-    """What says the manifests' objects."""
+    """The manifests' objects as YAML."""
     if shutil.which("kubectl"):
         return output_of("kubectl", "kustomize", str(folder))
     return output_of(find_tool("kustomize"), "build", str(folder))
 
 
 def pod_monitors():
-    """The CustomResourceDefinition of Prometheus' operator."""
+    """The PodMonitor CustomResourceDefinition of the Prometheus operator."""
     with open(find_file(OPERATOR, POD_MONITORS), encoding="utf-8") as file:
         return yaml.safe_load(file)
 
 
 def objects(text):
-    """{kind: object}; there is one of each."""
+    """{kind: object}; there must be one of each kind."""
     found = [each for each in yaml.safe_load_all(text) if each]
     kinds = {each["kind"]: each for each in found}
     assert len(kinds) == len(found)
@@ -57,7 +57,7 @@ def objects(text):
 
 
 class Pod:
-    """The DaemonSet's pod on this machine, as a kubelet and a runtime would have it."""
+    """The DaemonSet's pod on this machine, as a kubelet and a runtime would run it."""
 
     def __init__(self, kinds, folder):
         self.spec = kinds["DaemonSet"]["spec"]["template"]["spec"]
@@ -69,13 +69,13 @@ class Pod:
         assert added["drop"] == ["ALL"]
         self.capabilities = {name.lower() for name in added["add"]}
         self.namespaces = [name for name in NAMESPACES if name != "pid"]
-        # An API server: what the kubelet tells each container of it, and gives it to ask.
+        # An API server, whose address and credentials the kubelet would give to the container.
         self.server = None
         # A Secret: {key: text}.
         self.secret = {}
 
     def push(self, url):
-        """Has it push to a server of this machine, whose network it then has."""
+        """Makes it push to a server on this machine, and gives it the machine's network."""
         said = yaml.safe_load(self.configuration["data"]["agent.yaml"])
         self.configuration["data"]["agent.yaml"] = yaml.safe_dump(dict(said, push=[url]))
         self.namespaces.remove("network")
@@ -94,7 +94,7 @@ class Pod:
         return str(folder)
 
     def source(self, name):
-        """Where a volume is; the host's folders are below the test's own."""
+        """The folder of a volume.  The test's own folder replaces the host's."""
         volume, = (each for each in self.spec["volumes"] if each["name"] == name)
         if "configMap" in volume:
             return self.write_config_map(volume)
@@ -105,7 +105,7 @@ class Pod:
         return self.store
 
     def mounts(self):
-        """The runtime's own, and its volumes."""
+        """The runtime's own mounts and the pod's volumes."""
         yield {"destination": "/proc", "type": "proc", "source": "proc",
                "options": ["nosuid", "noexec", "nodev"]}
         yield {"destination": "/dev", "type": "tmpfs", "source": "tmpfs",
@@ -141,10 +141,10 @@ class Pod:
         assert self.spec["securityContext"]["seccompProfile"] == {"type": "RuntimeDefault"}
         memory = in_bytes(self.agent["resources"]["limits"]["memory"])
         config["linux"].update(
-            # A node has no swap for it.
+            # An equal limit means no swap, as on a node.
             resources={"memory": {"limit": memory, "swap": memory}},
             seccomp=runtime_default(process["capabilities"]["bounding"]),
-            # What the runtimes close of /proc.
+            # The default masked and read-only paths of container runtimes.
             maskedPaths=["/proc/asound", "/proc/acpi", "/proc/kcore", "/proc/keys",
                          "/proc/latency_stats", "/proc/timer_list", "/proc/timer_stats",
                          "/proc/sched_debug", "/proc/scsi", "/sys/firmware"],
@@ -152,7 +152,7 @@ class Pod:
                            "/proc/sysrq-trigger"])
 
     def container(self, require, root):
-        """Of the image whose root is ROOT."""
+        """A container of the image whose root is ROOT."""
         assert self.spec["hostPID"] and not self.spec.get("hostNetwork")
         folder = self.folder / "container"
         folder.mkdir()
@@ -176,13 +176,13 @@ def own_service():
 
 
 def start_busy(python, target):
-    """Another user's process, of a service of its own."""
+    """A process of another user, with its own service name."""
     return target(python, "busy.py", environment={"OTEL_SERVICE_NAME": own_service()}, user=65534,
                   group=65534)
 
 
 def run_beside(pod, require, root, busy):
-    """Two seconds of BUSY's CPU time; what the agent said when it was ended."""
+    """Runs the pod for two seconds of BUSY's CPU time.  Returns the agent's messages."""
     with running(pod, require, root) as agent:
         wait_used(2, busy.pid)
         status, said = agent.stop()

@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Servers that profiles are pushed to: one that takes them and reads them as the real ones do, and
-whatever else may stand at an address.
+"""Servers that receive pushed profiles.  They parse them as the real ones do, or misbehave as a test wants.
 
-Messages are read here by their numbers alone, not by what the agent's are made from.
+Messages are decoded here by field numbers alone, independently of the agent's definitions.
 """
 
 import base64
@@ -25,7 +24,7 @@ ANSWERS = {"pyroscope": ("application/proto", b""),
 
 # labels: a tuple of pairs; start, duration: ns; stacks: {frames, root first: count}
 Profile = collections.namedtuple("Profile", "labels start duration stacks")
-# Where a location is: in a file, from START to LIMIT in its addresses; "" and 0 where it is in none.
+# Where a location is: its file and the file's addresses from START to LIMIT; "" and 0 if it has no file.
 Place = collections.namedtuple("Place", "function file build_id address start limit")
 NOWHERE = ("", "", 0, 0)
 
@@ -41,7 +40,7 @@ def varint(data, at):
 
 
 def fields(data):
-    """A message as {number: [value]}: a number, or the bytes of a string or message."""
+    """A message as {field number: [value]}.  A value is a number, or the bytes of a string or message."""
     found, at = collections.defaultdict(list), 0
     while at < len(data):
         key, at = varint(data, at)
@@ -60,7 +59,7 @@ def fields(data):
 
 
 def packed(values):
-    """The numbers of a repeated field."""
+    """The numbers of a packed repeated field."""
     numbers = []
     for value in values:
         at = 0
@@ -80,7 +79,7 @@ def spell(name, file, line):
 
 
 def pprof_frames(profile, strings):
-    """{location: its spelling}"""
+    """{location ID: its frame as text}"""
     functions = {number(one, 1): (strings[number(one, 2)], strings[number(one, 4)])
                  for one in map(fields, profile[5])}
     frames = {}
@@ -91,7 +90,7 @@ def pprof_frames(profile, strings):
 
 
 def read_merged(data):
-    """{frames, root first: value} of what a server returns, a pprof file of one type."""
+    """{frames, root first: value} of a pprof file with one value type, as a server returns it."""
     profile = fields(gzip.decompress(data) if data[:2] == b"\x1f\x8b" else data)
     frames = pprof_frames(profile, [text.decode() for text in profile[6]])
     stacks = collections.Counter()
@@ -107,7 +106,7 @@ def read_pprof(labels, data):
     assert strings[0] == ""
     types = [tuple(strings[number(fields(one), i)] for i in (1, 2)) for one in profile[1]]
     assert types == [("samples", "count"), ("cpu", "nanoseconds")]
-    # Parca wants them in this order.
+    # Parca requires consecutive IDs from 1.
     for messages in profile[4], profile[5]:
         assert [number(fields(one), 1) for one in messages] == list(range(1, len(messages) + 1))
     frames = pprof_frames(profile, strings)
@@ -132,7 +131,7 @@ def pprof_places(data):
 
 
 def pyroscope_files(body):
-    """(labels, pprof file) of each."""
+    """(labels, pprof file) of each profile in a request to Pyroscope."""
     for series in map(fields, fields(body)[1]):
         labels = [tuple(fields(label)[i][0].decode() for i in (1, 2)) for label in series[1]]
         for sample in map(fields, series[2]):
@@ -140,7 +139,7 @@ def pyroscope_files(body):
 
 
 def parca_files(body):
-    """The same."""
+    """(labels, pprof file) of each profile in a request to Parca."""
     request = json.loads(body)
     for series in request["series"]:
         labels = [(label["name"], label["value"]) for label in series["labels"]["labels"]]
@@ -157,7 +156,7 @@ def read_parca(body):
 
 
 class Dictionary:
-    """OpenTelemetry's tables."""
+    """The dictionary tables of an OpenTelemetry request."""
 
     def __init__(self, message):
         self.strings = [text.decode() for text in message[5]]
@@ -207,7 +206,7 @@ def otlp_places(body):
 
 
 def pprof_values(data):
-    """("type/unit", value) of each value of each sample."""
+    """("type/unit", value) of each value of each sample of a pprof file."""
     profile = fields(gzip.decompress(data))
     types = ["/".join(profile[6][number(fields(one), i)].decode() for i in (1, 2)) for one in profile[1]]
     for sample in map(fields, profile[2]):
@@ -215,7 +214,7 @@ def pprof_values(data):
 
 
 def otlp_values(body):
-    """The same."""
+    """("type/unit", value) of each sample of an OpenTelemetry request."""
     request = fields(body)
     strings = fields(request[2][0])[5]
     for resource in map(fields, request[1]):
@@ -257,7 +256,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     def reset(self):
-        """Ends the connection as a crash does."""
+        """Resets the connection, as a crash would."""
         self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         self.connection.close()
         self.close_connection = True
@@ -272,13 +271,13 @@ class Server(http.server.ThreadingHTTPServer):
 
 
 def start_server(backend, handler, port):
-    """A Server for BACKEND, which may have a certificate."""
+    """A Server for BACKEND; with TLS if BACKEND has a certificate."""
     server = Server(("127.0.0.1", port), handler)
     server.backend = backend
     if backend.certificate:
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.load_cert_chain(*backend.certificate)
-        # In the threads: who does not come forward must not stop the others.
+        # The handshake is done in each connection's thread, so that a silent client does not block others.
         server.socket = context.wrap_socket(server.socket, server_side=True,
                                             do_handshake_on_connect=False)
     threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True).start()
@@ -286,14 +285,14 @@ def start_server(backend, handler, port):
 
 
 class Backend:
-    """A server of KIND.  BEFORE(handler) may end a request before its body is read, ANSWER(handler,
-    request) is in place of taking it; both run in threads of their own."""
+    """A server of KIND.  The hook before(handler) may end a request before its body is read.  The hook
+    answer(handler, request) replaces take().  Both run in the connections' threads."""
 
     def __init__(self, kind, certificate=None):
         self.kind = kind
         self.before = self.answer = None
-        self.seen = []   # every Request, whatever it was answered
-        self.taken = []  # those that were taken
+        self.seen = []   # all Requests, whatever the answer was
+        self.taken = []  # the accepted ones
         self.ended = threading.Event()
         self.certificate = certificate
         self.server = None
@@ -301,7 +300,7 @@ class Backend:
         self.start()
 
     def start(self):
-        """At the port that it had before."""
+        """Starts the server; after stop() on the same port."""
         self.server = start_server(self, Handler, self.port)
         self.port = self.server.server_address[1]
 
@@ -331,7 +330,7 @@ class Backend:
             yield gzip.decompress(request.body) if is_packed else request.body
 
     def profiles(self):
-        """All that was taken, as the server understands it."""
+        """The Profiles of all accepted requests."""
         return [profile for body in self.bodies() for profile in READERS[self.kind](body)]
 
     def places(self):
@@ -342,7 +341,7 @@ class Backend:
         return [place for body in self.bodies() for _, file in files(body) for place in pprof_places(file)]
 
     def values(self):
-        """{"type/unit": the sum of all that was taken}"""
+        """{"type/unit": sum over all accepted requests}"""
         sums = collections.Counter()
         files = {"pyroscope": pyroscope_files, "parca": parca_files}
         for body in self.bodies():
@@ -353,7 +352,7 @@ class Backend:
         return sums
 
     def rows(self):
-        """[(service, frames, count)], sorted, as a report has them."""
+        """[(service, frames, count)], sorted like the rows of a report."""
         sums = collections.Counter()
         key = "service.name" if self.kind == "otlp" else "service_name"
         for profile in self.profiles():

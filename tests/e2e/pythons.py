@@ -17,9 +17,9 @@ import debian  # noqa: E402
 SUPPORTED = [(2, 7)] + [(3, minor) for minor in range(6, 16)]
 OLDEST = SUPPORTED[0]
 
-# path: of the executable, as its own processes see it; version: (3, 8, 18); name: "3.8.18-pyenv",
-# for test ids; include: the folder of its Python.h, which need not exist; command: what starts it;
-# root: "", or the folder whose /usr it has in place of this machine's; kind: RELEASE or another.
+# path: the executable's path, as its own processes see it; version: (3, 8, 18); name: "3.8.18-pyenv",
+# for test IDs; include: the folder of its Python.h, which need not exist; command: how to start it;
+# root: "", or the folder whose /usr replaces this machine's; kind: RELEASE, FREE_THREADED, DEBUG or JIT.
 Python = collections.namedtuple("Python", "path version name include command root kind")
 
 RELEASE, FREE_THREADED, DEBUG, JIT = "release", "free-threaded", "debug", "jit"
@@ -37,7 +37,7 @@ print(hasattr(sys, "_jit") and sys._jit.is_available())
 
 
 def pyenv_root():
-    """Where pyenv keeps its interpreters; the home of the user who called sudo counts."""
+    """The folder of pyenv's interpreters; under sudo also looks in the caller's home."""
     if "PYENV_ROOT" in os.environ:
         return os.environ["PYENV_ROOT"]
     homes = [os.path.expanduser("~")]
@@ -54,7 +54,7 @@ FEW = ((2, 7),), ((3, 9), (3, 8)), ((3, 11),), ((3, 13),), (SUPPORTED[-1], SUPPO
 
 
 def wants_all():
-    """Whether tests run on every interpreter, built ones and debug builds included."""
+    """Whether tests run on every interpreter, including those built from source and debug builds."""
     return TIER == "interpreters" or os.environ.get("PYBPFPROF_TEST_ALL") == "1"
 
 
@@ -63,7 +63,7 @@ def wants_each_version():
 
 
 def few_of(pythons):
-    """One of each version of FEW, the machine's own where it has one; the newest where none is there."""
+    """One Python for each row of FEW, preferably the machine's own; the newest Python if there is none."""
     found = []
     for versions in FEW:
         alike = [python for version in versions for python in pythons
@@ -73,7 +73,7 @@ def few_of(pythons):
 
 
 def describe(path, origin, root="", jit=False):
-    """The Python at PATH, with its JIT on or off; None where it does not start or is not ours."""
+    """The Python at PATH with its JIT on or off; None if it does not start or is not supported."""
     command = [debian.ENTER, root, path] if root else [path]
     if jit:
         command = ["/usr/bin/env", "PYTHON_JIT=1"] + command
@@ -101,7 +101,7 @@ def debug_pythons():
 
 
 def find_uncommon():
-    """What no package has, debug builds, and Debian's with the JIT, which is off unless asked for."""
+    """Pythons built from source, debug builds, and Debian's with the JIT, which is off by default."""
     found = [describe(path, kind) for kind, path in build.find_interpreters() if kind != "musl"]
     found += debug_pythons()
     found += [describe("/usr/bin/python" + version, suite, root, jit=True)
@@ -118,7 +118,7 @@ def find_pythons():
              for origin, pattern in places
              for path in glob.glob(pattern)
              if re.search(r"/python[23]\.\d+$", path)]
-    # The system may be one of Debian's suites itself.
+    # This machine may itself run one of Debian's suites.
     of_system = {python.version for python in found if python and python.name.endswith("-system")}
     found += [python for suite, root, version in debian.find_interpreters()
               for python in [describe("/usr/bin/python" + version, suite, root)]
@@ -128,18 +128,18 @@ def find_pythons():
 
 
 def musl_pythons():
-    """With musl in the place of the GNU C library, and few modules; of one that was built."""
+    """The Python built with musl instead of the GNU C library; it has few modules."""
     return [describe(path, kind) for kind, path in build.find_interpreters() if kind == "musl"]
 
 
 def own_pythons():
-    """Those that this machine has of its own."""
+    """The release builds installed on this machine."""
     return [python for python in find_pythons() if not python.root and python.kind == RELEASE]
 
 
 def own_and_fetched_pythons():
-    """Its own, and of the versions and kinds that it does not have those that were fetched; all
-    where all are wanted."""
+    """The machine's own Pythons, and fetched ones of the other versions and kinds; all of them if
+    wants_all()."""
     if wants_all():
         return find_pythons()
     own = {(python.version[:2], python.kind) for python in own_pythons()}
@@ -148,8 +148,8 @@ def own_and_fetched_pythons():
 
 
 def with_debug_pythons(pythons):
-    """PYTHONS, and debug builds whether or not all uncommon ones are wanted: up to 3.7 each object
-    begins with two pointers more there."""
+    """PYTHONS and debug builds, even without wants_all(): in their versions up to 3.7 each object begins with
+    two more pointers."""
     return pythons + [python for python in debug_pythons() if python not in pythons]
 
 
@@ -162,8 +162,8 @@ def own_fetched_and_debug_pythons():
 
 
 def one_of_each_minor():
-    """Of every minor version and kind one, the most recent and preferably a distribution's; all
-    where all are wanted."""
+    """One Python of each minor version and kind, the most recent and preferably a distribution's; all of
+    them if wants_all()."""
     if wants_all():
         return find_pythons()
     chosen = {}

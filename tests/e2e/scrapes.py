@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What the tests share in which somebody asks the agent for a profile of a time."""
+"""Helpers for tests that ask a running agent for a profile of some seconds."""
 
 import re
 import subprocess
@@ -12,14 +12,14 @@ ABOUT = re.compile(r".* bytes_received:(\d+) .*lastsnd:(\d+) lastrcv:(\d+) ")
 
 
 def asking(port):
-    """Who waits for an answer at PORT of this machine, and whose request was read: {(address, bytes that
-    came from there)}."""
+    """The clients of PORT on this machine whose request was read and that still wait for an answer:
+    {(address, bytes received from it)}."""
     said = subprocess.check_output(["ss", "-HOtin", "state", "established", "sport", "=", ":%d" % port])
     found = set()
     for line in said.decode("ascii").splitlines():
         unread, _, _, peer, about = line.split(maxsplit=4)
         match = ABOUT.match(" %s " % about)
-        # A connection whose request was answered may stay open; both are how long ago that was.
+        # An answered connection may stay open.  lastsnd and lastrcv are ages: the request is newer than the answer.
         if unread == "0" and match and (
                 "bytes_sent:" not in about or int(match[3]) < int(match[2])):
             found.add((peer, match[1]))
@@ -27,15 +27,15 @@ def asking(port):
 
 
 def lived_inside(start, is_asked, store):
-    """Has targets work and end within the time that a profile is asked for.  START(attempt) returns them
-    once it is; IS_ASKED tells whether it still is.  The attempt, from 1, that came out so: on a busy
-    machine all of that may take longer."""
+    """Makes targets work and end while a profile is being taken.  START(attempt) requests the profile and
+    returns the targets; IS_ASKED tells whether the request is still open.  Returns the number of the
+    successful attempt, from 1: on a busy machine the targets may take too long."""
     for attempt in range(1, ATTEMPTS + 1):
         targets = start(attempt)
         wait_used(WORK_S, *(one.pid for one in targets))
         for one in targets:
             one.end()
-        # Until it is known what they were.
+        # Wait for two more windows, by which the agent has identified the targets.
         count = len(store.windows())
         wait_for(lambda: len(store.windows()) > count + 1)
         if is_asked():

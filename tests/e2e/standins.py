@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Stand-ins (tests/standin) for interpreters that cannot be had: how they are built, and what they say."""
+"""Stand-ins (tests/standin) for interpreters that are not available: how they are built, and their output."""
 
 import collections
 import glob
@@ -16,8 +16,8 @@ NEWEST = 15
 
 
 class Build(collections.namedtuple("Build", "minor threaded moved jit", defaults=(False, False))):
-    """moved: a release of a known minor version with its fields elsewhere.  What is newer than every
-    table, NEWEST + 1, has them elsewhere, too.  jit: it was built with one."""
+    """moved: a release of a known minor version with moved fields.  NEWEST + 1, which is newer than every
+    table, has moved fields, too.  jit: built with a JIT."""
 
     @property
     def name(self):
@@ -25,20 +25,20 @@ class Build(collections.namedtuple("Build", "minor threaded moved jit", defaults
                                        "-moved" if self.moved else "", "-jit" if self.jit else "")
 
 
-# Released, but to be had as a binary nowhere.
+# Released, but not available as a binary.
 UNAVAILABLE = [Build(minor, True) for minor in (14, NEWEST)]
 
 
 def each(builds):
-    """Parameters: the newest free-threaded one is in `make test`, the others in part interpreters."""
+    """Test parameters.  The newest free-threaded build is in `make test`, the others in part interpreters."""
     return [pytest.param(build, id=build.name,
                          marks=[pytest.mark.prove("interpreters")] * (build != UNAVAILABLE[-1]))
             for build in builds]
 
 
 def headers_for(build, folder):
-    """The folder of a build's headers, and the one beside it; some are made up.  None where there are
-    none."""
+    """The folder of a build's headers, possibly changed ones, and the parent of the original; None if
+    there are no headers."""
     real = min(build.minor, NEWEST)
     headers = find_headers(real)
     if not headers:
@@ -55,13 +55,13 @@ def headers_for(build, folder):
 
 
 def build_standin(build, folder):
-    """The path of the stand-in for that build; None where there are no headers."""
+    """The path of the stand-in for that build; None if there are no headers."""
     found = headers_for(build, folder)
     if not found:
         return None
     headers, beside = found
     path = os.path.join(folder, "interpreter")
-    # Most of what the headers' initializers refer to is in no program but CPython.
+    # The headers' initializers refer to symbols that only CPython defines; the linker ignores them.
     command = [os.environ.get("CC", "cc"), "-w", "-O1", "-static", "-pthread", "-I", headers,
                "-I", os.path.join(headers, "internal"), "-I", beside,
                *sorted(glob.glob(os.path.join(FOLDER, "*.c"))),
@@ -75,7 +75,7 @@ def build_standin(build, folder):
 
 
 def expected(said, numbers, file_of=os.path.basename):
-    """The stacks of the threads NUMBERS, as (name, file, line)."""
+    """The stacks that the stand-in reports for the threads NUMBERS, as tuples of (name, file, line)."""
     return {tuple((name, file_of(path), line or None) for name, path, line in stack)
             for number in numbers for stack in said[number]}
 
@@ -85,7 +85,7 @@ def places(frames):
 
 
 def seen(run):
-    """How often each stack of Python was sampled."""
+    """{stack: samples} of the run's Python stacks."""
     counts = collections.Counter()
     for frames, count in run.stacks:
         if frames[0].file:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The agent and its store: windows add up, survive what ends the agent, and stay small."""
+"""The agent and its store: windows add up, survive a killed agent, and stay within their limits."""
 
 import contextlib
 import json
@@ -19,7 +19,7 @@ from test_agent_http import LISTEN, Site
 
 
 def moment(nanoseconds):
-    """A time of the clock, as --since takes it."""
+    """A wall-clock time in the format of --since."""
     text = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(nanoseconds // 10**9))
     return "%s.%09dZ" % (text, nanoseconds % 10**9)
 
@@ -30,7 +30,7 @@ def test_windows_add_up(any_python, target, agent, report, store):
     wait_for(lambda: len(store.windows()) >= 4 and services(store) >= set(names))
     end(run)
     assert run.status == 0, run.stderr
-    # A short file name depends on what other files are in the report.
+    # How a short file name is written depends on the other files in the report.
     rows = report("--full-filenames")
     assert total(rows) == sum(samples for _, samples, _, _ in store.check().values())
     for name in names:
@@ -41,7 +41,7 @@ def test_windows_add_up(any_python, target, agent, report, store):
     report("--label", "service_name=none", status=5)
 
 
-def test_reports_of_a_time(any_python, target, agent, report, store):
+def test_reports_of_a_time_range(any_python, target, agent, report, store):
     target(any_python, "busy.py", environment=named("web"))
 
     def with_samples():
@@ -60,20 +60,20 @@ def test_reports_of_a_time(any_python, target, agent, report, store):
     report("--since", "2d", "--until", "1d", status=5)
 
 
-def test_what_changed(any_python, target, agent, profile, report, store, require, tmp_path):
-    """One process before, and two of it later."""
+def test_diff_report(any_python, target, agent, profile, report, store, require, tmp_path):
+    """First one process runs, later also a second one of the same service."""
     options = {"environment": named("web")}
     target(any_python, "many_stacks.py", 1, **options)
     run = agent("--window", "0.2s", "-r", "499")
     wait_for(lambda: own("web") in services(store))
     middle, count = time.time_ns(), len(store.windows())
-    # The window that it is in is of both times.
+    # The window that contains the middle counts for both time ranges.
     wait_for(lambda: len(store.windows()) > count + 1)
     target(any_python, "busy.py", **options)
     wait_for(lambda: any(frame.startswith("leaf (") for _, frames, _ in report() for frame in frames))
     end(run)
     over = time.time_ns()
-    # Of the time after it, and of as long a time up to it.
+    # Compare the time after the middle with the equally long time before it.
     span = ["--since", moment(middle), "--until", moment(over), "--label",
             "service_name=" + own("web"), "--diff", "%.9fs" % ((over - middle) / 1e9)]
 
@@ -81,7 +81,7 @@ def test_what_changed(any_python, target, agent, profile, report, store, require
         read = profile.attempt("report", "--store", store.folder, *span, *options)
         assert read.status == 0, read.stderr
         return read
-    # A table, under any name.
+    # The default format is a table, for a file without a known extension, too.
     compare("-o", tmp_path / "change")
     read = compare("-o", "-")
     assert (tmp_path / "change").read_bytes() == read.stdout
@@ -95,7 +95,7 @@ def test_what_changed(any_python, target, agent, profile, report, store, require
     leaves = [(int(before), int(after)) for stack, before, after in stacks if ";leaf (" in stack]
     assert not sum(before for before, _ in leaves) and sum(after for _, after in leaves) > 0
     assert sum(int(before) for _, before, _ in stacks) > 0
-    # The page has both sides whole.
+    # The page has the whole profile of both sides.
     compare("-o", tmp_path / "change.html")
     page = json.loads(re.search('id="profile">(.*?)</script>', (
         tmp_path / "change.html").read_text(encoding="utf-8"), re.DOTALL).group(1))
@@ -104,7 +104,7 @@ def test_what_changed(any_python, target, agent, profile, report, store, require
         <= len(stacks)
     assert samples[1] == sum(int(row[2]) for row in stacks)
     assert ", compared with " in page["title"]
-    # What pprof makes of it: a part of what was before.
+    # pprof shows the change relative to the earlier total.
     compare("-o", tmp_path / "change.pb.gz")
     text = subprocess.check_output(
         [require("go"), "tool", "pprof", "-top", "-sample_index=samples",
@@ -127,14 +127,14 @@ def test_formats(any_python, target, agent, profile, store, tmp_path):
     run = agent("--window", "0.2s", "-r", "199")
     wait_for(lambda: own("web") in services(store))
     for name, check in FORMATS.items():
-        # While the agent writes.
+        # The agent writes to the store meanwhile.
         read = profile.attempt("report", "--store", store.folder, "-o", tmp_path / name)
         assert read.status == 0, read.stderr
         assert check((tmp_path / name).read_bytes())
     end(run)
 
 
-def test_processes_are_apart_on_request(any_python, target, agent, store):
+def test_processes_are_separate_on_request(any_python, target, agent, store):
     pids = {target(any_python, "busy.py", environment=named("web")).pid for _ in range(2)}
     run = agent("--window", "0.2s", "-r", "199", "--with-pid", "--node", "here")
     wait_for(lambda: {int(found["pid"]) for found in label_sets(store)} >= pids)
@@ -144,7 +144,7 @@ def test_processes_are_apart_on_request(any_python, target, agent, store):
     assert {found["node"] for found in labels} == {"here"}
 
 
-def test_threads_are_apart_on_request(any_python, target, agent, report, store):
+def test_threads_are_separate_on_request(any_python, target, agent, report, store):
     jobs = {"first worker": "first_job", "zweiter; \u00fc 2": "second_job", "the main one": "main_job"}
     target(any_python, "named_threads.py", environment=named("web"))
     run = agent("--window", "0.2s", "-r", "199", "--with-thread")
@@ -158,7 +158,7 @@ def test_threads_are_apart_on_request(any_python, target, agent, report, store):
 
 
 def test_service_is_known_after_its_environment_is_gone(any_python, target, agent, store):
-    """And what it forks is of it."""
+    """A child that is forked afterwards belongs to the same service."""
     def services_of(pid):
         return {found["service_name"] for found in label_sets(store) if found["pid"] == str(pid)}
 
@@ -172,8 +172,8 @@ def test_service_is_known_after_its_environment_is_gone(any_python, target, agen
     assert services_of(child) == {own("web")}
 
 
-def test_workers_are_of_their_programs(any_python, target, agent, store, tmp_path):
-    """Whose command lines are alike."""
+def test_workers_get_the_service_of_their_program(any_python, target, agent, store, tmp_path):
+    """The workers of both programs have the same command line."""
     names = {own("shop") + ".py", own("blog") + ".py"}
     for name in names:
         shutil.copy(os.path.join(PROGRAMS, "spawns.py"), str(tmp_path / name))
@@ -184,7 +184,7 @@ def test_workers_are_of_their_programs(any_python, target, agent, store, tmp_pat
 
 
 def test_killed_while_storing(any_python, target, agent, report, store):
-    """Every window is whole or absent, whenever the agent is killed."""
+    """Every window is whole or absent, no matter when the agent is killed."""
     target(any_python, "many_stacks.py", 2000, environment=named("many"))
     before = {}
     for _ in range(5):
@@ -220,13 +220,13 @@ def test_retention_keeps_the_size(forgetting, store, measured):
     wait_for(lambda: sizes.append(store.bytes()) or max(store.windows()) > newest + 15)
     end(run)
     size = os.path.getsize(store.path)
-    measured("a store of at most 1 MiB, and what is not yet merged into it", "%d KiB" % (max(sizes) >> 10), "< 4096")
+    measured("a store of at most 1 MiB, with its write-ahead log", "%d KiB" % (max(sizes) >> 10), "< 4096")
     measured("a store of at most 1 MiB", "%d KiB" % (size >> 10), "< 1536")
     assert max(sizes) < 4 << 20 and size < 1.5 * (1 << 20)
 
 
 def test_retention(forgetting, report, store):
-    """What the agent forgets mixes nothing up."""
+    """After the agent removes windows and profile entries, services and functions still match."""
     run = forgetting()
     run.wait_said("the profile begins anew")
     wait_for(lambda: services(store) >= {own("many"), own("web")})
@@ -251,9 +251,9 @@ def cpu_seconds_of(*command):
 
 @pytest.mark.prove("cost")
 @pytest.mark.alone
-def test_a_busy_day_is_answered_soon(binary, tool, store, tmp_path, measured):
-    """24 hours of 200 services: about a second of CPU time on a quick machine that does nothing else, where
-    to make that day takes some four."""
+def test_reports_of_a_busy_day_are_fast(binary, tool, store, tmp_path, measured):
+    """24 hours of 200 services.  On a fast idle machine a report takes about one second of CPU time, and
+    generating the day about four."""
     made = cpu_seconds_of(tool("synthetic_day"), store.folder, "200", "8640", str(int(time.time())))
     assert os.path.getsize(store.path) < 120 << 20
     command = [binary, "report", "-q", "--store", store.folder, "-o", tmp_path / "report", "--since"]
@@ -266,7 +266,7 @@ def test_a_busy_day_is_answered_soon(binary, tool, store, tmp_path, measured):
         assert os.path.getsize(tmp_path / "report") > 100000
 
 
-def test_age_is_kept(any_python, target, agent, store):
+def test_store_age_removes_old_windows(any_python, target, agent, store):
     target(any_python, "busy.py", environment=named("web"))
     run = agent("--window", "0.2s", "--store-age", "1s")
     wait_for(lambda: min(store.windows(), default=1) > 5)
@@ -275,7 +275,7 @@ def test_age_is_kept(any_python, target, agent, store):
 
 
 def test_a_full_disk_costs_windows_only(any_python, target, profile, report, tmp_path):
-    """Until there is room again; that is said when it begins and when it ends."""
+    """Windows are lost until there is room again.  Messages report the beginning and the end of it."""
     folder = tmp_path / "small"
     folder.mkdir()
     subprocess.run(["mount", "-t", "tmpfs", "-o", "size=600k", "tmpfs", str(folder)], check=True)
@@ -294,7 +294,7 @@ def test_a_full_disk_costs_windows_only(any_python, target, profile, report, tmp
                  run.said().count("windows are lost until"))
         end(run)
         assert run.status == 1
-        # A window in between may have found room.
+        # There may be several pairs: a window in between may have found room.
         said = len(re.findall("windows are lost until", run.stderr))
         assert said == len(re.findall("windows are accepted again", run.stderr)), run.stderr
         lost = re.search(r"store: (\d+) of \d+ windows were lost", run.stderr)
@@ -305,9 +305,9 @@ def test_a_full_disk_costs_windows_only(any_python, target, profile, report, tmp
         subprocess.run(["umount", "-l", str(folder)], check=True)
 
 
-def test_a_full_disk_is_too_much(any_python, target, agent, store):
-    """The oldest windows go, which is said once, and none is lost: also with a limit that the disk
-    does not have, and where it is lowered."""
+def test_a_full_disk_removes_the_oldest_windows(any_python, target, agent, store):
+    """The agent removes the oldest windows, with one message, and loses none.  First --store-size exceeds
+    the disk, then it is lowered."""
     os.mkdir(store.folder)
     subprocess.run(["mount", "-t", "tmpfs", "-o", "size=3m", "tmpfs", store.folder], check=True)
     try:
@@ -327,7 +327,7 @@ def test_a_full_disk_is_too_much(any_python, target, agent, store):
 
 
 def fill(folder):
-    """Takes all the room that is left there."""
+    """Fills the disk of FOLDER."""
     with open(os.path.join(folder, "of somebody else"), "wb", buffering=0) as file, \
             contextlib.suppress(OSError):
         while file.write(b"x" * 4096):
@@ -335,7 +335,8 @@ def fill(folder):
 
 
 def test_it_starts_on_a_full_disk(any_python, target, agent, profile, store):
-    """By what an earlier one kept for that; who has nothing is told what mends it."""
+    """The agent uses the reserve file of an earlier run.  Without a reserve, it fails and its message says what
+    to do, as do reports."""
     os.mkdir(store.folder)
     subprocess.run(["mount", "-t", "tmpfs", "-o", "size=6m", "tmpfs", store.folder], check=True)
     try:
@@ -371,7 +372,7 @@ def test_a_folder_that_cannot_be_written(folder, says, profile):
 
 
 def test_one_agent_writes_at_a_time(any_python, target, agent, profile, report, store):
-    """Another one is refused, but for one that comes when the first one ends; reports are not."""
+    """A second agent is refused, unless it starts while the first one ends.  Reports are not refused."""
     target(any_python, "busy.py", environment=named("web"))
     words = ("agent", "--store", store.folder, "--window", "0.2s", "--listen", "off")
     run = agent("--window", "0.2s", "--listen", "off")
@@ -430,7 +431,7 @@ def test_help(verb, profile):
     run = profile.attempt(verb, "--help")
     assert run.status == 0 and run.stderr == ""
     assert b"--store DIR" in run.stdout
-    # Each option has its text beside it, or below where it is too long for that.
+    # Each option's text is beside it, or below a long option.
     text = run.stdout.decode().partition("Examples:")[0]
     options = [line for line in text.splitlines() if re.match(r"  (-\w,|   ) --", line)]
     assert len(options) > 8

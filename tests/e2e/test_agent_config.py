@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The agent's configuration: where values come from, and that it is read again without a loss."""
+"""The agent's configuration: where values come from, and that a reload loses no samples."""
 
 import os
 import re
@@ -14,9 +14,9 @@ from conftest import wait_for
 
 @pytest.fixture
 def config(tmp_path):
-    """config(TEXT): the path of a configuration."""
+    """config(TEXT): the path of a configuration file with TEXT."""
     def write(text):
-        # As an editor does: the file is never there in part.
+        # Replace the file atomically, as editors do.
         path = tmp_path / "agent.yaml"
         (tmp_path / "new").write_text(text)
         os.rename(tmp_path / "new", path)
@@ -39,7 +39,7 @@ def test_where_values_come_from(profile, config):
     assert "store-size: 2G  # PYBPFPROF_STORE_SIZE" in lines
     assert "store-age: 7d  # the default" in lines
     assert 'exclude: ["comm=make", "uid=0"]  # %s:3' % path in lines
-    # It is a configuration itself.
+    # The output is a valid configuration.
     again = profile.attempt("agent", "--config", config(run.stdout.decode("utf-8")),
                             "--print-config")
     without = [re.sub("  #.*", "", line) for line in lines]
@@ -72,8 +72,8 @@ def test_no_such_file(profile):
     assert run.status == 2 and "cannot read the configuration /nowhere" in run.stderr
 
 
-def test_a_pipe_or_a_folder_is_no_file(profile, tmp_path):
-    """Of which the first would have it wait for ever."""
+def test_a_pipe_or_a_folder_is_refused(profile, tmp_path):
+    """Opening a pipe would block forever."""
     os.mkfifo(tmp_path / "pipe")
     for path, kind in (tmp_path / "pipe", "pipe"), (tmp_path, "directory"):
         run = profile.attempt("agent", "--config", path)
@@ -105,14 +105,14 @@ def test_reload(any_python, target, agent, report, store, config):
     assert sorted(rows, key=lambda row: row[0]) == rows
     # No gap.
     assert all(one[2] == other[1] for one, other in zip(rows, rows[1:]))
-    # A sample at the lower rate counts for as many as it stands for, of each service but for one.
+    # Samples at the lower rate are scaled up.  Rounding may cost each service one sample.
     shown = report()
     expected = sum(samples * 499 / rate for rate, _, _, samples in rows)
     assert abs(total(shown) - expected) <= len({row[0] for row in shown})
 
 
 def test_it_reloads_under_nohup(agent, config):
-    """Where SIGHUP was ignored at the start."""
+    """SIGHUP is ignored when the agent starts."""
     run = agent("--config", config("rate: 20\n"), prefix=[
         sys.executable, "-S", "-c", "import os, signal, sys; signal.signal(1, signal.SIG_IGN); os.execv(sys.argv[1], sys.argv[1:])"])
     config("rate: 30\n")
@@ -125,7 +125,7 @@ def test_it_reloads_under_nohup(agent, config):
 @pytest.mark.parametrize("name, before, after", [
     ("max-processes", 100, 200), ("kernel", "false", "true"), ("native", "false", "true"),
     ("unwind-memory", "64M", "32M")])
-def test_what_takes_a_restart_stays(name, before, after, agent, config, store):
+def test_a_setting_that_needs_a_restart_is_unchanged(name, before, after, agent, config, store):
     run = agent("--config", config("%s: %s\n" % (name, before)))
     config("%s: %s\n" % (name, after))
     hang_up(run)

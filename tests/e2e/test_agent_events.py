@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The agent with an event beside the clock: its store, reports, pages, metrics and pushes keep them apart."""
+"""The agent with a second event besides the clock: store, reports, pages, metrics and pushes keep them apart."""
 
 import concurrent.futures
 import os
@@ -20,7 +20,7 @@ BOTH = ("-e", "cpu-clock", "-e", "page-faults:1", "-r", "999", "--window", "0.5s
 
 @pytest.fixture
 def faults(report):
-    """faults(): page faults that are stored on the line that touches pages."""
+    """faults(): the number of stored page faults on the line that touches pages."""
     def read():
         try:
             rows = report("--show", "page-faults")
@@ -32,14 +32,14 @@ def faults(report):
 
 @pytest.fixture
 def touched(site, toucher, faults):  # noqa: F811
-    """touched(TIMES, ARGUMENT...): the pages of an agent, that has ended, while PAGES were touched TIMES by a
-    process that it had identified; and how many faults were stored of it before."""
+    """touched(TIMES, ARGUMENT...): the Site of a running agent, after a process that it had identified touched
+    PAGES pages TIMES times."""
     def run(times, *arguments):
         pages = site(*BOTH, *arguments)
         wait_for(lambda: (ask(toucher, 1), faults())[1])
         before = faults()
         ask(toucher, times)
-        # Again, in case that a fault came while another program ran on its CPU.
+        # Touch more pages while faults are missing.
         wait_for(lambda: faults() >= before + times * PAGES or ask(toucher, 1))
         return pages
     return run
@@ -95,7 +95,7 @@ def test_pages_have_both(touched, toucher, require, tmp_path):  # noqa: F811
     path = tmp_path / "both.pb.gz"
 
     def has_faults():
-        """Of the time from before pages are touched until after that."""
+        """Takes a profile while pages are touched, and looks for the function in it."""
         with concurrent.futures.ThreadPoolExecutor(1) as pool:
             asked = pool.submit(pages.get, "debug/pprof/profile?seconds=1")
             while not asked.done():

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What the agent tells over HTTP, to those who ask well, and to those who do not."""
+"""The agent's HTTP server: its pages and metrics, and its behaviour with slow, busy and invalid clients."""
 
 import collections
 import contextlib
@@ -22,15 +22,15 @@ from agents import end, named, own, services, total
 from conftest import PROGRAMS, cpu_seconds, wait_for
 from page.pages import Page
 
-# Its port is the agent's choice.
+# The agent chooses a free port.
 LISTEN = ("--listen", "127.0.0.1:0")
-# The label of the only event, where nothing else is sampled.
+# The label of the default event.
 CLOCK = 'event="cpu-clock"'
 METRIC = re.compile(r'([a-z_:]+)(?:\{((?:[a-z_]+="[^"\\]*",?)+)\})? (\S+)')
 
 
 class Site:
-    """The pages of an agent, which is a Run."""
+    """The HTTP pages of an agent.  RUN is its Run."""
 
     def __init__(self, run):
         self.run = run
@@ -43,7 +43,7 @@ class Site:
         return urllib.request.urlopen(request, timeout=timeout)
 
     def get(self, path, **options):
-        """Tries again while the agent puts it off, as the CPU time that HTTP may take is used up."""
+        """The page's content.  Retries while the agent answers Retry-After, as its CPU budget for HTTP is used up."""
         def answer():
             try:
                 with self.open(path, **options) as answer:
@@ -56,7 +56,7 @@ class Site:
         return wait_for(answer)[0]
 
     def status_of(self, path, **options):
-        """0: no answer."""
+        """The HTTP status; 0 without an answer."""
         try:
             with self.open(path, **options) as answer:
                 return answer.status
@@ -66,7 +66,7 @@ class Site:
             return 0
 
     def metrics(self):
-        """{name: {labels: value}}, each of a name with its help and type."""
+        """{name: {labels: value}}.  Checks that each name has HELP and TYPE."""
         found, described = {}, {"HELP": set(), "TYPE": set()}
         for line in self.get("metrics").decode("ascii").splitlines():
             if line.startswith("# "):
@@ -82,7 +82,7 @@ class Site:
 
 
 def stored(store):
-    """What all windows come to, of each reason."""
+    """The sums over all windows: events, lost, and samples of each outcome."""
     sums = collections.Counter()
     for events, _, lost, outcomes in store.windows().values():
         sums.update({"events": events, "lost": lost})
@@ -91,7 +91,7 @@ def stored(store):
 
 
 def told(pages):
-    """What the metrics say, as stored() does."""
+    """The same sums as stored(), from the metrics."""
     metrics = pages.metrics()
     sums = collections.Counter({labels.split('"')[3]: int(value) for labels, value
                                 in metrics["pybpfprof_samples_total"].items()})
@@ -102,22 +102,22 @@ def told(pages):
 
 @pytest.fixture
 def site(agent):
-    """site(ARGUMENT...): the pages of a started agent, which is site.run."""
+    """site(ARGUMENT...): the Site of a started agent."""
     def start(*arguments):
         return Site(agent(*LISTEN, *arguments))
     return start
 
 
 def pprof_totals(require, path, tmp_path):
-    """The functions of a pprof file, and how many samples it has, as `go tool pprof` reads it."""
+    """The text of `go tool pprof -top` for a pprof file, and its number of samples."""
     text = subprocess.check_output(
         [require("go"), "tool", "pprof", "-top", "-sample_index=samples", str(path)],
         env=dict(os.environ, PPROF_TMPDIR=str(tmp_path)), stderr=subprocess.DEVNULL).decode("utf-8")
     return text, int(re.search(r"Total samples = (\d+)", text).group(1))
 
 
-def test_nothing_but_to_be_asked(any_python, target, profile, require, tmp_path):
-    """It takes neither store nor backend."""
+def test_http_alone_suffices(any_python, target, profile, require, tmp_path):
+    """The agent needs neither a store nor a backend."""
     target(any_python, "busy.py", environment=named("web"))
     pages = Site(profile.start("agent", *LISTEN, "--window", "0.2s", "-r", "199", files=False))
     wait_for(lambda: pages.status_of("readyz") == 200)
@@ -134,7 +134,7 @@ def test_nothing_but_to_be_asked(any_python, target, profile, require, tmp_path)
 
 @pytest.fixture
 def only(tmp_path):
-    """The path of a busy program that no other process runs."""
+    """The path of a busy program that no other test runs."""
     return shutil.copy(os.path.join(PROGRAMS, "busy.py"), tmp_path / (own("only") + ".py"))
 
 
@@ -144,7 +144,7 @@ def test_health(site):
     assert pages.status_of("nothing") == 404
     assert pages.status_of("healthz", method="HEAD") == 200
     assert pages.status_of("healthz", data=b"x" * 100000) == 405
-    # A page of the web whose name leads here.
+    # DNS rebinding: a website's name that resolves to this address.
     assert pages.status_of("healthz", headers={"Host": "evil.example"}) == 403
     assert pages.status_of("healthz", headers={"Host": "localhost:1"}) == 200
     end(pages.run)
@@ -170,15 +170,15 @@ def test_metrics(any_python, target, site, store, only):
     assert metrics["process_cpu_seconds_total"][""] > 0
     assert abs(metrics["process_start_time_seconds"][""] - time.time()) < 600
     program.end()
-    # There was no other: what was told is in windows, after the next.
+    # The only target has ended, so the store catches up with the metrics.
     wait_for(lambda: told(pages)["events"] >= events and told(pages) == stored(store))
     end(pages.run)
     store.check()
 
 
 def test_cpu_budget(any_python, target, site, store, report):
-    """Kept by a lower rate, which each window has, and nothing is lost.  That of the one service there
-    is, or of all where it had no samples of late."""
+    """A lower rate keeps the budget.  Each window stores its rate, and no sample is lost.  The rate of the only
+    service is lowered, or that of all if it had no recent samples."""
     target(any_python, "busy.py", environment=named("web"))
     ours = json.dumps({"source_labels": ["service_name"], "regex": own("web"), "action": "keep"})
     pages = site("--window", "0.5s", "-r", "400", "--cpu-budget", "0.01%", "--relabel", ours)
@@ -191,7 +191,7 @@ def test_cpu_budget(any_python, target, site, store, report):
     end(pages.run)
     assert pages.run.status == 0
     store.check()
-    # A sample at a lower rate counts for as many as it stands for.
+    # Samples at a lower rate are scaled up.
     rows = report()
     expected = sum(value for _, _, amounts in store.amounts() for _, value in amounts) * 400 / 1e9
     # Each row is rounded.
@@ -201,7 +201,7 @@ def test_cpu_budget(any_python, target, site, store, report):
 @pytest.mark.prove("cost")
 @pytest.mark.alone
 def test_cpu_budget_of_all(any_python, target, site, store, measured):
-    """Of all, where none is busier than the others: test_agent_rates.py."""
+    """The rate of all services is lowered if none dominates.  test_agent_rates.py has the other case."""
     for name in "first", "second", "third":
         target(any_python, "busy.py", environment=named(name))
     ours = json.dumps({"source_labels": ["service_name"], "regex": own("(first|second|third)"),
@@ -217,7 +217,7 @@ def test_cpu_budget_of_all(any_python, target, site, store, measured):
     assert "lowered the rate from 400 to 200 Hz: the agent used" in pages.run.stderr
     rates = store.rates()
     assert rates == sorted(rates, reverse=True) and {400, 200, 100} <= set(rates)
-    # One CPU at least is busy all the time, whatever the rate.
+    # At any rate, the samples account for the CPU time that the targets used.
     for rate in 400, 200, 100:
         seconds, samples = store.select("SELECT sum(end_ns - start_ns) / 1e9, sum(samples)"
                                         " FROM windows WHERE rate_hz = %d" % rate)[0]
@@ -227,7 +227,7 @@ def test_cpu_budget_of_all(any_python, target, site, store, measured):
 
 
 def test_memory_limit(any_python, target, site, store):
-    """Where there is too little, what is not needed is given back, and no sample with it."""
+    """With too little memory, the agent frees what it does not need, without losing samples."""
     target(any_python, "busy.py", environment=named("web"))
     pages = site("--window", "0.5s", "-r", "2", "--memory-limit", "1M", "-v")
     wait_for(lambda: any(count for labels, count in pages.metrics()["pybpfprof_rate_lowered_total"].items()
@@ -243,7 +243,7 @@ def test_memory_limit(any_python, target, site, store):
 
 
 def test_profile(any_python, target, site, store, require, tmp_path):
-    """Over the ends of windows, and of one service or all; to the last sample: test_scrape.py."""
+    """A profile spans several windows and has one service or all.  test_scrape.py checks it to the last sample."""
     target(any_python, "busy.py", environment=named("web"))
     pages = site("--window", "0.2s", "-r", "499")
     wait_for(lambda: own("web") in services(store))
@@ -264,14 +264,14 @@ def test_profile(any_python, target, site, store, require, tmp_path):
 
 
 def test_no_more_than_eight_profiles_at_once(site):
-    """The longest one gives way to a shorter one, and all of them to the agent's end."""
+    """A shorter request evicts the longest one.  When the agent ends, it answers all open requests with 503."""
     pages = site()
     with contextlib.ExitStack() as stack:
         asking = [stack.enter_context(socket.create_connection(("127.0.0.1", pages.port)))
                   for _ in range(10)]
 
         def refused(count):
-            """Those that are answered, once so many are."""
+            """Waits until COUNT clients are refused.  Returns how many were."""
             wait_for(lambda: len(select.select(asking, [], [], 0)[0]) >= count)
             answered = select.select(asking, [], [], 0)[0]
             for client in answered:
@@ -299,10 +299,10 @@ def test_slow_clients_delay_nothing(any_python, target, site, store):
             client.sendall(b"GET /flamegraph HTTP/1.1\r\nHost: local")
         before = len(store.windows())
         for _ in range(10):
-            # Each of the others may take 10 s.
+            # Each slow client may take 10 s.
             assert pages.get("healthz", timeout=60) == b"ok\n"
         wait_for(lambda: len(store.windows()) > before + 3)
-        # More than there may be: the first ones go, and the agent goes on.
+        # Beyond the limit of connections the oldest are closed, and the agent works on.
         for _ in range(40):
             with contextlib.suppress(OSError):
                 stack.enter_context(socket.create_connection(("127.0.0.1", pages.port), 1))
@@ -313,14 +313,14 @@ def test_slow_clients_delay_nothing(any_python, target, site, store):
     assert pages.run.status == 0, pages.run.stderr
 
 
-# Of one: a request that does not end, or answers, of some megabytes together, that nobody reads.
+# A slow client sends an incomplete request, or does not read the megabytes of answers to many requests.
 SLOW_REQUESTS = {"asking": b"GET /",
                  "taking": b"GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n" * 300}
 
 
 @pytest.mark.parametrize("slow", SLOW_REQUESTS)
-def test_slow_clients_keep_nobody_out(slow, site):
-    """More than may be connected, from several addresses, each with a byte now and then."""
+def test_slow_clients_do_not_lock_others_out(slow, site):
+    """More clients than the limit, from several addresses, each sending a byte now and then."""
     pages = site()
     with contextlib.ExitStack() as stack:
         def connect(number):
@@ -337,7 +337,7 @@ def test_slow_clients_keep_nobody_out(slow, site):
 
         clients = [connect(number) for number in range(40)]
         for _ in range(5):
-            # Each of the others may take 10 s or more.
+            # Each slow client may take 10 s or more.
             assert pages.get("healthz", timeout=60) == b"ok\n"
             for client in clients:
                 with contextlib.suppress(OSError):
@@ -348,7 +348,7 @@ def test_slow_clients_keep_nobody_out(slow, site):
 
 @pytest.mark.prove("cost")
 @pytest.mark.parametrize("path", ["flamegraph", "flamegraph?service=%d", "status", "metrics", "healthz"])
-def test_who_asks_much_costs_little(path, site, measured):
+def test_frequent_requests_cost_little(path, site, measured):
     pages = site()
     codes = []
     client = http.client.HTTPConnection("127.0.0.1", pages.port, timeout=30)
@@ -360,7 +360,7 @@ def test_who_asks_much_costs_little(path, site, measured):
         codes.append(answer.status)
         client.close()
     used = cpu_seconds(pages.run.pid) - before
-    # A percent of a CPU, what was saved up for it, and what the agent does besides; else it is more than a third.
+    # HTTP may use 1 % of a CPU and its saved budget; the rest is other work.  Without a limit it exceeds 33 %.
     share = used / (time.monotonic() - started)
     measured("CPU of an agent that is asked for /%s all the time" % path, "%.1f %%" % (100 * share), "< 15 %")
     assert share < 0.15
@@ -368,8 +368,8 @@ def test_who_asks_much_costs_little(path, site, measured):
     end(pages.run)
 
 
-def test_what_cannot_be_made_is_put_off(site):
-    """Probes and Prometheus still have their answers, and what was made is shown for a second."""
+def test_requests_over_the_budget_are_refused(site):
+    """Probes and Prometheus still get answers.  A page is cached for a second."""
     pages = site()
     shown = pages.get("metrics")
     wait_for(lambda: pages.get("metrics") == pages.get("metrics") != shown)
@@ -379,7 +379,7 @@ def test_what_cannot_be_made_is_put_off(site):
         with contextlib.ExitStack() as stack:
             clients = [stack.enter_context(contextlib.closing(
                 http.client.HTTPConnection("127.0.0.1", pages.port, timeout=120))) for _ in range(16)]
-            # At once: one after the other, they would have to wait instead.
+            # Send all requests at once: sequential ones would be delayed instead of refused.
             for client in clients:
                 client.request("GET", "/flamegraph?service=%d" % next(numbers))
             return [answer for answer in [client.getresponse() for client in clients] if answer.status == 503]
@@ -391,8 +391,8 @@ def test_what_cannot_be_made_is_put_off(site):
     end(pages.run)
 
 
-def test_a_request_has_so_long_to_be_complete(site):
-    """In all: each byte of it is not one more beginning."""
+def test_an_incomplete_request_times_out(site):
+    """The time limit is for the whole request: further bytes do not restart it."""
     pages = site()
     with socket.create_connection(("127.0.0.1", pages.port)) as client:
         client.sendall(b"GET /")
@@ -437,7 +437,7 @@ def test_status(any_python, target, site):
 
 
 def test_page(any_python, target, site, browser):
-    """In a browser: the processes, and the flame graph of a service."""
+    """In a browser, the page shows the processes and the flame graph of a service."""
     target(any_python, "busy.py", environment=named("web"))
     pages = site("--window", "0.2s", "-r", "499")
     browser.open("http://%s/" % pages.address)
@@ -465,7 +465,7 @@ def test_an_address_that_is_taken(agent, profile, store):
 
 
 def test_the_default_address_that_is_taken(agent, profile, store):
-    """It is an error only where somebody names it."""
+    """This is an error only if --listen names the address."""
     address = "127.0.0.1", 7117
 
     def take(listener):
@@ -485,13 +485,13 @@ def test_the_default_address_that_is_taken(agent, profile, store):
 
 
 @pytest.mark.parametrize("address", ["x", "127.0.0.1", "localhost:80", "127.0.0.1:70000", "[::1]"])
-def test_what_is_no_address(address, profile, store):
+def test_an_invalid_address(address, profile, store):
     run = profile.attempt("agent", "--store", store.folder, "--listen", address)
     assert run.status == 1 and "'%s' is not a numeric ADDRESS:PORT" % address in run.stderr
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "[::1]"])
-def test_it_says_which_port_it_has(host, agent):
+def test_it_reports_its_port(host, agent):
     run = agent("--listen", host + ":0")
     address = re.search(r"serving HTTP at http://(.*)/$", run.said(), re.MULTILINE).group(1)
     assert address.startswith(host + ":")
@@ -519,9 +519,9 @@ def test_off(agent):
     assert run.status == 0
 
 
-def test_what_is_shown_stays_while_the_numbers_are_renewed(any_python, target, site, browser, tmp_path):
-    """Of the flame graph in the agent's page: its view, service, zoom and search."""
-    # A file that another process has the like of would get a longer name.
+def test_the_view_stays_when_the_numbers_are_renewed(any_python, target, site, browser, tmp_path):
+    """The flame graph in the agent's page keeps its view, service, zoom and search."""
+    # A unique file name: it would be lengthened if another process ran a file of the same name.
     program = shutil.copy(os.path.join(PROGRAMS, "busy.py"), str(tmp_path / (own("busy") + ".py")))
     target(any_python, program, environment=named("web"))
     pages = site("--window", "0.2s", "-r", "199")
@@ -531,7 +531,7 @@ def test_what_is_shown_stays_while_the_numbers_are_renewed(any_python, target, s
     browser.enter("#graph")
     wait_for(lambda: browser.run("return Boolean(window.pybpfprof)"))
     graph = Page(browser, "")
-    # It has no samples at first: that it has is a renewal.
+    # The page has no samples at first, so they came with a renewal.
     wait_for(lambda: graph.nodes(own("web")))
     browser.click('[data-view="icicle"]')
     graph.choose_process(own("web"))
@@ -545,7 +545,7 @@ def test_what_is_shown_stays_while_the_numbers_are_renewed(any_python, target, s
         assert graph.chosen == own("web") and graph.state("view") == "icicle"
         assert graph.state("zoom") in graph.nodes(spin) and graph.detail.startswith(spin + " · ")
         assert browser.run("return document.getElementById('search').value") == "spin"
-    # A busy agent may put off a renewal.
+    # A busy agent may refuse a renewal with 503.
     assert not [text for text in browser.messages() if " 503 " not in text], "errors in the console"
     end(pages.run)
     assert pages.run.status == 0, pages.run.stderr

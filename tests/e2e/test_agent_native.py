@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The agent with native frames: its store, pages, metrics and pushes have them as record's profiles do."""
+"""The agent with native frames: its store, pages, metrics and pushes contain them, as record's profiles do."""
 
 import json
 import re
@@ -26,7 +26,7 @@ def chain(any_python, target, chain_command):  # noqa: F811
 
 @pytest.fixture
 def seen(report, store):
-    """seen(): the words of all stacks of own("web") that are stored."""
+    """seen(): the words of all stored stacks of own("web")."""
     def read():
         if own("web") not in services(store):
             return set()
@@ -48,8 +48,8 @@ def test_report(chain, agent, seen, store):
     store.check()
 
 
-def test_without(chain, site, seen):  # noqa: F811
-    """As it is unless they are asked for."""
+def test_without_native_frames(chain, site, seen):  # noqa: F811
+    """Native frames are off by default."""
     chain("mixed")
     pages = site(*OFTEN)
     wait_for(lambda: ("<module>", "main", "mixed", "mixed_middle", "mixed_inner") in seen())
@@ -63,8 +63,8 @@ def test_without(chain, site, seen):  # noqa: F811
 
 
 def test_metrics(chain, site):  # noqa: F811
-    """Each sample that BPF took has one outcome: these samples are in the profile, unless their process
-    was not known yet, and will be."""
+    """Each sample that BPF took has one native outcome.  The sample is in the profile, or will be once its
+    process is known."""
     def count(metrics, *names):
         return sum(sum(metrics["pybpfprof_%s_total" % name].values()) for name in names)
 
@@ -81,7 +81,7 @@ def test_metrics(chain, site):  # noqa: F811
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_pushed(kind, chain, backend, agent, report, seen, store):  # noqa: F811
-    """As they are stored; and where each function in C is, in the file of which build."""
+    """Pushed stacks equal stored ones.  Each C function has its file, address range and build ID."""
     web = chain("mixed", "key")
     server = backend(kind)
     run = agent(*OFTEN, *ONLY_OWN, "--native", "--push", server.url())
@@ -116,8 +116,8 @@ def test_page(chain, site):  # noqa: F811
 
 
 def test_five_capabilities_suffice(chain, profile, public_binary):
-    """Also for a library that is loaded when those that only the start needs are gone: each whole stack
-    has it then."""
+    """They also suffice for a library that is loaded after the agent has dropped the capabilities that only
+    its start needs."""
     profile.binary = public_binary
     program = chain("late")
     run = profile.start("agent", *LISTEN, *OFTEN, "--comm", "native_chain.py", "--native", files=False, prefix=as_nobody(CAPABILITIES))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The agent with --off-cpu: a wait is divided over the windows that it spans, and is stored and pushed."""
+"""The agent with --off-cpu: a wait is split between the windows that it spans, and is stored and pushed."""
 
 import os
 
@@ -14,7 +14,7 @@ ARGUMENTS = ("--off-cpu", "-r", "99", "--window", "0.3s")
 
 
 def spanned(store):
-    """In how many windows stacks have time, but no wait that began there."""
+    """The number of stacks in windows that have waiting time but no wait that is counted there."""
     if not os.path.exists(store.path):
         return 0
     rows = store.select("SELECT services.samples, sample_values FROM services JOIN windows ON window = windows.id"
@@ -25,7 +25,7 @@ def spanned(store):
 
 @pytest.fixture
 def waited(site, any_python, target, store):  # noqa: F811
-    """waited(ARGUMENT...): an agent that has ended, after waits.py had slept over several of its windows."""
+    """waited(ARGUMENT...): an ended agent.  waits.py slept through several of its windows."""
     def run(*arguments):
         program = target(any_python, "waits.py")
         agent = site(*ARGUMENTS, *arguments).run

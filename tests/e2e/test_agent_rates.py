@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Services that the budget gives a lower rate than the others have."""
+"""The CPU budget lowers the rate of some services only."""
 
 import json
 import os
@@ -15,13 +15,13 @@ from test_agent_http import site  # noqa: F401 (fixture)
 
 MODERATE = ["moderate-%d" % number for number in range(4)]
 
-# What no process of another test has a part in.
+# Keeps the processes of other tests out.
 ONLY_OURS = json.dumps({"source_labels": ["service_name"], "regex": own("(busy|moderate-.)"),
                         "action": "keep"})
 
 
 def mean_ns(require, pages, service, tmp_path):
-    """What a sample of SERVICE stands for in the pprof profile of the next two seconds."""
+    """The mean nanoseconds per sample of SERVICE in a pprof profile of the next two seconds."""
     path = tmp_path / "scraped.pb.gz"
     path.write_bytes(pages.get("debug/pprof/profile?seconds=2&service=" + own(service)))
     text = subprocess.check_output(
@@ -32,7 +32,7 @@ def mean_ns(require, pages, service, tmp_path):
 
 
 def used_s(program):
-    """The CPU time that a program of one thread has used."""
+    """The CPU time of a single-threaded program."""
     with open("/proc/%d/schedstat" % program.pid, encoding="ascii") as file:
         return int(file.read().split()[0]) / 1e9
 
@@ -50,7 +50,7 @@ def rates_by_time(store):
 @pytest.mark.alone
 def test_the_busiest_service_is_lowered_first(any_python, target, site, store, report, require,  # noqa: F811
                                               tmp_path, measured):
-    """It alone, at first, and its shares stay right: a sample of it counts for more."""
+    """At first only its rate is lowered.  Its share stays right, because its samples count for more."""
     programs = {"busy": target(any_python, "busy.py", environment=named("busy"))}
     for name in MODERATE:
         programs[name] = target(any_python, "shares.py", str(tmp_path / name), "0.3", "timer",
@@ -83,8 +83,8 @@ def test_the_busiest_service_is_lowered_first(any_python, target, site, store, r
     assert 0.75 * expected < parts["busy"] / moderate < 1.33 * expected, (parts, used)
 
 
-def test_a_reload_of_something_else_keeps_what_was_lowered(site, store, tmp_path):  # noqa: F811
-    """Of all: no service has samples here."""
+def test_an_unrelated_reload_keeps_lowered_rates(site, store, tmp_path):  # noqa: F811
+    """The rate of all services is lowered here, as no service has samples."""
     config = tmp_path / "agent.yaml"
     config.write_text("window: 1s\n")
     pages = site("--config", str(config), "-r", "400", "--cpu-budget", "0.01%", "--relabel", ONLY_OURS)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""All of Debian's kernels, from the oldest that is supported to the newest, each in an emulated machine; and
-two for aarch64, with pages of 4 and of 16 KiB.  The quick part is in test_kernels.py.
+"""All Debian kernels from the oldest supported one to the newest, each in an emulated machine; and two for
+aarch64, with pages of 4 KiB and of 16 KiB.  test_kernels.py is the quick part.
 
-One profile shows three programs that every Python runs.  machine_jobs.py describes the other jobs, and
+In the job "profile", every Python runs three programs.  machine_jobs.py describes the other jobs, and
 tests/kernels/ runs them.
 """
 
@@ -34,21 +34,21 @@ FUNCTIONS = ("alpha", "beta", "gamma", "delta", "epsilon")
 BASELINE = os.path.join(ROOT, "tests", "kernels", "verifier_cost.json")
 MOST_OF_BASELINE = 1.10
 VERIFIED = re.compile(r"^verifier: (\w+) (\d+)$", re.MULTILINE)
-# By when after its exec a program whose file is known is walked: what comes before is counted, but has no
-# stack.
+# The time after exec within which a program with a known file is walked.  Earlier samples are counted, but
+# have no stack.
 KNOWN_WITHIN_S = 0.02
-# Where no function can be traced, it is said with -v.
+# A message of -v if the kernel cannot trace functions.
 ASKED = "does not report file mappings"
 KEPT = re.compile(r"^CapPrm:\t(\w+)$", re.MULTILINE)
 
 
 def part(contents):
-    """The mark of the part of `make prove` that boots these machines."""
+    """The mark for the part of `make prove` that boots these machines."""
     return pytest.mark.prove("kernels" if contents.ARCHITECTURE == own.ARCHITECTURE else "aarch64")
 
 
 def param(name, *values):
-    """A parameter: a machine's name, and VALUES."""
+    """A test parameter: a machine's name, and VALUES."""
     ids = "-".join([name, *(value.name for value in values)])
     return pytest.param(name, *values, id=ids, marks=part(MACHINES[name].contents))
 
@@ -71,7 +71,7 @@ with_cycles = only(*(name for name, described in MACHINES.items()
 
 @pytest.fixture(scope="module")
 def initrd(binary, tmp_path_factory):
-    """initrd(CONTENTS): the path of the image of machines with these contents."""
+    """initrd(CONTENTS): the path of the image for machines with these contents."""
     def make(contents):
         newer = os.path.join(os.path.dirname(binary), contents.OUTPUT, NEWER)
         has_newer = os.path.exists(newer)
@@ -105,7 +105,7 @@ def test_ledger(kernel, measured):
              "%d of %d" % (ledger["python"], ledger["samples"]), "99 %")
     check_ledger(ledger)
     assert ledger["lost"] == ledger["truncated"] == 0
-    # Some threads have not run any Python yet: in 2.7 a new one, on aarch64 also a process's first.
+    # Some threads have not run Python code yet: new ones in 2.7, on aarch64 also a process's first one.
     assert ledger["python"] + ledger["no_python"] >= whole_at_least(ledger["samples"]), ledger
     assert ledger["python"] >= 0.99 * ledger["samples"] > 1000
     counted = sum(count for _, count in parse_folded(kernel.succeeded("profile")["profile"]))
@@ -113,7 +113,7 @@ def test_ledger(kernel, measured):
 
 
 def stacks_under(kernel, python, program):
-    """The stacks of one program, each without its process, and the CPU time of its parts."""
+    """The stacks of one program without their process frames, and the CPU time that the program reported."""
     result = kernel.succeeded("profile")
     part_of_it = result["programs"][3 * kernel.pythons.index(python) + ("shares", "deep", "depth").index(program)]
     stacks = stacks_of(result, part_of_it)
@@ -123,32 +123,32 @@ def stacks_under(kernel, python, program):
 
 @each_python
 def test_shares(kernel, python, sampled_shares):
-    """The share of samples of each function is its share of the CPU time."""
+    """Each function's share of samples is its share of the CPU time."""
     stacks, used = stacks_under(kernel, python, "shares")
     sampled_shares([sum(count for frames, count in stacks if any(frame.name == name for frame in frames))
                     for name in FUNCTIONS], used)
 
 
-# What comes before a Python has begun, where it is one of all that are profiled.
+# Labels of samples before a Python has started, where all processes are profiled.
 BEGINNINGS = "[Python is starting or has ended]", "[process not identified yet]"
 
 
 def check_legal(stacks, python, kernel, measured):
-    """Of a run of deep.py: none was never there, nearly all are whole once it has begun."""
+    """No stack of deep.py is impossible, and nearly all are whole once it has started."""
     wrong, whole, lacking = why_not_legal(stacks, python)
     measured("kernel %s, Python %s: stacks that never were" % (kernel.release, python.name),
              "%d of %d" % (sum(wrong.values()), whole), "0")
     assert wrong == {}
     for label in BEGINNINGS:
         lacking.pop(label, None)
-    # With one CPU and 2.7's lock, a new thread may wait long before it first runs any Python.
+    # With one CPU and the GIL of 2.7, a new thread may wait long before it runs Python code.
     wanted = 0.9 if python.version < (3,) else 0.98
     assert whole >= wanted * (whole + sum(lacking.values())) > 50, lacking
 
 
 @pytest.mark.proves("kernels")
 @each_python
-def test_no_stack_that_never_was(kernel, python, figure, measured):
+def test_no_impossible_stack(kernel, python, figure, measured):
     check_legal(stacks_under(kernel, python, "deep")[0], python, kernel, measured)
     figure(kernel.release.partition("-")[0])
 
@@ -156,8 +156,7 @@ def test_no_stack_that_never_was(kernel, python, figure, measured):
 @each_python
 def test_1000_frames_are_whole(kernel, python):
     stacks, _ = stacks_under(kernel, python, "depth")
-    # In the first second each frame is wholly identified in each sample, which an emulator takes its time
-    # for.
+    # In the first second every frame of every sample is checked fully, which is slow in an emulator.
     assert sum(count for _, count in stacks) >= 3
     for frames, _ in stacks:
         names = [frame.name for frame in frames if frame.file.endswith("depth.py")]
@@ -166,8 +165,7 @@ def test_1000_frames_are_whole(kernel, python):
 
 
 def test_in_a_pid_namespace(kernel):
-    """The profiler, its thread that reads processes, and what it starts have the first numbers of a
-    namespace of their own."""
+    """The profiler, its reader thread and its target have the first PIDs of a PID namespace."""
     stacks = parse_folded(kernel.succeeded("inner")["profile"])
     assert sum(count for frames, count in stacks
                if any(frame.name == "spin" for frame in frames)) > 20
@@ -175,7 +173,7 @@ def test_in_a_pid_namespace(kernel):
 
 
 def test_program_from_its_start(kernel):
-    """It is looked at before it has loaded all that a Python needs."""
+    """The profiler first examines the target before it has loaded everything that Python needs."""
     check_ledger(kernel.ledger("started"))
     stacks = parse_folded(kernel.succeeded("started")["profile"])
     assert sum(count for frames, count in stacks
@@ -183,7 +181,8 @@ def test_program_from_its_start(kernel):
 
 
 def without_mappings(kernel, is_refused=False):
-    """What of this `check` does not find OK: that is so where `record` does without the program."""
+    """The checks that are LIMITED on this kernel: "mappings" where `record` works without the BPF program for
+    them, and "native frames" if BPF is refused."""
     has_program = "verifier: follow_mapping " in kernel.succeeded("every")["output"]
     lacking = ["mappings", "native frames"] if is_refused else ["mappings"] * (not has_program)
     return dict.fromkeys(lacking, "LIMITED")
@@ -198,14 +197,14 @@ def test_check_in_a_control_group(kernel):
 
 
 def check_that_cpu_1_is_missed(result):
-    """It came while the others were sampled."""
+    """CPU 1 came online during the run.  One message reports it, and the ledger counts it."""
     assert json.loads(result["stats"])["cpus_not_sampled"] == 1
     told = [line for line in result["output"].splitlines() if "came online" in line]
     assert len(told) == 1 and "CPU 1 " in told[0]
 
 
 def test_while_cpus_and_the_clock_change(kernel):
-    """The time that it takes is no other; and what is not sampled is told, once."""
+    """The duration ignores the change of the clock.  The CPU that came online is not sampled."""
     result = kernel.succeeded("changing")
     ledger = json.loads(result["stats"])
     check_ledger(ledger)
@@ -215,7 +214,7 @@ def test_while_cpus_and_the_clock_change(kernel):
 
 
 def test_while_a_cpu_goes_and_comes_back(kernel):
-    """It is not sampled from then on, which is told, once; the others are."""
+    """The CPU is not sampled after it comes back.  The others are."""
     result = kernel.succeeded("leaving")
     check_ledger(json.loads(result["stats"]))
     assert any(frame.name == "leaf" for frames, _ in parse_folded(result["profile"]) for frame in frames)
@@ -231,15 +230,14 @@ def version(text):
 
 
 def not_ok(result, status=4):
-    """What `check`, which must find that something is missing, or limited, does not find OK, but for the
-    kernel's symbols."""
+    """{name: verdict} of the checks that are not OK, except for kernel symbols.  `check` must exit with STATUS."""
     assert result["status"] == status, result["output"]
     return {check["name"]: check["verdict"] for check in json.loads(result["output"])["checks"]
             if check["verdict"] != "OK" and check["name"] != "kernel symbols"}
 
 
 def test_check_with_fewest_privileges(kernel):
-    """Debian's kernels have a value of perf_event_paranoid that takes CAP_SYS_ADMIN."""
+    """The default perf_event_paranoid of Debian's kernels requires CAP_SYS_ADMIN."""
     missing = {"perf_event_paranoid", "perf events", "sample"}
     if version(kernel.release) < [5, 11]:
         missing |= {"locked memory", "BPF program"}
@@ -248,7 +246,7 @@ def test_check_with_fewest_privileges(kernel):
 
 
 def check_fewest(kernel, job, samples):
-    """More than so many samples came, and no more is held than is needed to the end."""
+    """There are more than SAMPLES samples, and the profiler keeps only the capabilities that it needs later."""
     result = kernel.succeeded(job)
     stacks = parse_folded(result["profile"])
     assert sum(count for frames, count in stacks
@@ -258,24 +256,24 @@ def check_fewest(kernel, job, samples):
 
 
 def test_fewest_privileges(kernel):
-    """They are else enough, before 5.11 with CAP_SYS_RESOURCE, and what is still needed later is kept:
-    CAP_BPF by old kernels alone; also where /proc hides other users' processes."""
+    """With a lower perf_event_paranoid they suffice, before 5.11 with CAP_SYS_RESOURCE; also with hidepid.
+    CAP_BPF is kept only on old kernels."""
     check_fewest(kernel, "nobody", 10)
     assert "hidepid=" in kernel.result("nobody")["output"]
 
 
 def test_service(kernel):
-    """The agent as Debian's package has it started, with perf_event_paranoid as Debian's kernels have it:
-    with CAP_SYS_ADMIN, which it gives up.  Before 5.11 CAP_SYS_RESOURCE is in the place of the package's
-    limit of locked memory."""
+    """The agent runs as in Debian's package, with the default perf_event_paranoid of Debian's kernels.  It starts
+    with CAP_SYS_ADMIN, which it drops.  Before 5.11 CAP_SYS_RESOURCE replaces the package's limit of locked
+    memory."""
     check_fewest(kernel, "service", 3)
 
 
 @pytest.mark.parametrize("scope", SCOPES)
 @only(NEWEST)
 def test_ptrace_scope(kernel, scope):
-    """Yama's own: at 0 alone one's own processes take no CAP_SYS_PTRACE, which is said; and it passes the
-    others.  At 1 what `check` tries is read all the same, for it has started that itself."""
+    """Only at 0 does a user not need CAP_SYS_PTRACE for its own processes.  The capability overrides 1 and 2.
+    At 1 the trial of `check` works anyway, because its target is its child."""
     alone, check = kernel.result("alone %d" % scope), kernel.result("check %d" % scope)
     found = {told["name"]: told["found"] for told in json.loads(check["output"])["checks"]}
     assert found["ptrace_scope"] == "%d; CAP_SYS_PTRACE overrides it" % scope
@@ -294,8 +292,8 @@ def test_ptrace_scope(kernel, scope):
 
 
 @only(NEWEST)
-def test_ptrace_scope_that_nothing_passes(kernel):
-    """Not even root, who is told so in place of a profile without a stack."""
+def test_ptrace_scope_3_stops_even_root(kernel):
+    """An error is reported instead of a profile without stacks."""
     result = kernel.result("no_tracing")
     assert result["status"] == 4, result["output"]
     assert "ptrace_scope is 3" in result["output"]
@@ -304,7 +302,7 @@ def test_ptrace_scope_that_nothing_passes(kernel):
 
 @with_cycles
 def test_hardware_event(kernel, measured):
-    """The same, when a counter of the processor that overflows runs the BPF program."""
+    """Stacks are right, too, when the overflow of a hardware counter runs the BPF program."""
     result = kernel.succeeded("by_cycles")
     ledger = json.loads(result["stats"])
     check_ledger(ledger)
@@ -317,8 +315,8 @@ def test_hardware_event(kernel, measured):
 
 
 @only(OLDEST)
-def test_profiler_that_does_not_begin(kernel):
-    """Who waits for it to sample does so no longer, and what it said is there to be read."""
+def test_profiler_that_does_not_start(kernel):
+    """The script that waits for it to sample ends, and the job has its error message."""
     result = kernel.result("not_begun")
     assert result["status"] == 2
     assert "--wrong" in result["output"] and "of what" not in result["output"]
@@ -326,16 +324,16 @@ def test_profiler_that_does_not_begin(kernel):
 
 @only(OLDEST)
 def test_check_under_lockdown(kernel):
-    """And with the JIT off."""
+    """The BPF JIT is off, too."""
     missing = dict.fromkeys(("lockdown", "BPF program", "sample"), "MISSING")
     assert not_ok(kernel.result("locked")) == dict(missing, mappings="LIMITED",
                                                  **dict.fromkeys(("BPF JIT", "native frames"), "LIMITED"))
 
 
 def check_cost(kernel, compiler, output, measured):
-    """Instructions that the verifier looks at, of the million that it will; without a baseline for
-    a kernel's version, that of the last one before; without one for the compiler, nothing is checked,
-    which is no success."""
+    """Compares the number of instructions that the verifier processes, at most a million, with a baseline.  A
+    kernel version without a baseline uses that of the last version before it.  A compiler without a baseline
+    fails the test."""
     found = {name: int(count) for name, count in VERIFIED.findall(output)}
     architecture = kernel.machine.architecture.__name__
     with open(BASELINE, encoding="utf-8") as file:
@@ -361,14 +359,14 @@ def test_verifier_cost(kernel, require, measured):
 
 
 def test_verifier_cost_of_a_newer_compiler(kernel, binary, measured):
-    """Which knows, and so leaves out, more than an old kernel's verifier knows."""
+    """A newer compiler omits checks that it can prove redundant, but an old kernel's verifier cannot."""
     if not os.path.exists(os.path.join(os.path.dirname(binary), kernel.machine.contents.OUTPUT, NEWER)):
         missing(NEWER_COMPILER.replace(" ", "-"))
     check_cost(kernel, NEWER_COMPILER, kernel.succeeded("chosen")["output"], measured)
 
 
 def test_every_python(kernel):
-    """Those that come while all are profiled, one after the other."""
+    """Pythons that start in turn while all are profiled."""
     result = kernel.succeeded("every")
     check_ledger(json.loads(result["stats"]))
     at_work = {frames[0].label for frames, _ in parse_folded(result["profile"])
@@ -379,9 +377,9 @@ def test_every_python(kernel):
         assert ASKED not in result["output"]
 
 
-def test_of_a_container(kernel):
-    """By its control group, where there is no hierarchy but that of version 2: the one that was asked for,
-    with its pod and its number here, and neither the other one of that pod nor what is in none."""
+def test_one_container_is_chosen(kernel):
+    """The filter uses cgroup v2.  The profile has only the chosen container, with its pod and its PID on this
+    machine; neither the other container of the pod nor the process outside."""
     result = kernel.succeeded("chosen")
     check_ledger(json.loads(result["stats"]))
     data = contained.page_data(result["profile"])
@@ -393,8 +391,8 @@ def test_of_a_container(kernel):
 
 
 def check_container(kernel, result, python, wanted, measured):
-    """What the profile of a machine has of one: that it is there once, whose it is, and its stacks.  WANTED:
-    its control group, its name and its pod."""
+    """The machine's profile has the container's process once, with its identity and legal stacks.  WANTED: the
+    container's cgroup, name and pod."""
     data = contained.page_data(result["profile"])
     found = {row: process for row, process in enumerate(contained.page_processes(data)) if wanted[1] in process}
     assert [process[1:] for process in found.values()] == [("deep.py", *wanted)], result["output"]
@@ -405,8 +403,8 @@ def check_container(kernel, result, python, wanted, measured):
 
 @each_contained_python
 def test_container_of_runc(kernel, python, measured):
-    """With an overlay for a root, another C library but for one, and where Kubernetes has it; one of the others
-    in a user namespace, the other one from a file that was deleted."""
+    """The container's root is an overlay, and its cgroup is as in Kubernetes.  All but one have another C library;
+    of these, one is in a user namespace, and the other runs a deleted file."""
     container = contained.with_python(kernel.machine.contents, python)
     result = kernel.succeeded("beside")
     check_ledger(json.loads(result["stats"]))
@@ -416,8 +414,8 @@ def test_container_of_runc(kernel, python, measured):
 
 @each_contained_python
 def test_container_from_another(kernel, python, measured):
-    """In which the profiler is, with the capabilities that it needs and no others, and with the machine's
-    processes; it sees their control groups from its own."""
+    """The profiler runs in its own container, with the machine's PID namespace and only the capabilities that it
+    needs.  It sees the other cgroups relative to its own."""
     container = contained.with_python(kernel.machine.contents, python)
     result = kernel.succeeded("within")
     check_ledger(json.loads(result["stats"]))
@@ -425,9 +423,9 @@ def test_container_from_another(kernel, python, measured):
                     measured)
 
 
-def test_a_number_again(kernel):
-    """Of a process: nobody gets what another one had, its command or its stacks; and each that is found, but
-    the first that user space is asked about, is walked from its exec on, which it lives shortly after."""
+def test_a_reused_pid(kernel):
+    """No process gets the command or stacks of a former one with its PID.  Each short-lived process that is found
+    is walked soon after its exec, except the first that user space is asked about."""
     result = kernel.succeeded("reborn")
     check_ledger(json.loads(result["stats"]))
     worked, unknown, numbers = {}, {}, []
@@ -441,20 +439,20 @@ def test_a_number_again(kernel):
         if "not identified yet" in frames[-1].label:
             unknown[holder[2]] = count
     assert all(names <= {"child_" + i} for i, names in worked.items()), worked
-    # The first may be over before the profiler, which has just begun, has had a CPU to look at them.
+    # The first ones may end before the profiler, which has just started, gets a CPU.
     assert sum(map(bool, worked.values())) >= HOLDERS / 2, result["profile"] + result["output"]
-    # A thread of the profiler's may have taken one of them.
+    # A thread of the profiler may have taken the PID once.
     assert NUMBER in numbers and len(set(numbers)) < len(worked), numbers
-    # A library is looked for again each time where the kernel does not tell of it.
+    # Without mappings from the kernel, libraries must be looked up again each time.
     if not without_mappings(kernel):
-        # What ran before was not asked about.
+        # Earlier processes were not asked about.
         first = min(unknown, key=int, default=None)
         assert all(count <= KNOWN_WITHIN_S * RATE for i, count in unknown.items() if i != first), unknown
 
 
 @pytest.mark.prove("kernels")
 def test_shell(binary):
-    """`make vmshell` runs what is typed."""
+    """`make vmshell` runs typed commands."""
     lacking = what_is_missing(MACHINES[OLDEST], binary)
     if lacking:
         missing(lacking)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""With a real API server of Kubernetes: it takes the manifests and the chart, and tells the agent of
-pods, as the service account that these make.
+"""Tests with a real Kubernetes API server.  It accepts the manifests and the chart, and reports pods to the
+agent, which uses the service account from the chart.
 
-`make prove PARTS=push` builds it first; without that, this is skipped.
+`make prove PARTS=push` builds the server first.  The tests are skipped without it.
 """
 
 import os
@@ -24,7 +24,7 @@ import kube_servers  # noqa: E402
 pytestmark = pytest.mark.prove("push")
 
 MONITORING = "monitoring.coreos.com/v1"
-# What each token may do anyway.
+# Rules that every token has.
 OF_EVERYBODY = {("authorization.k8s.io", "selfsubjectaccessreviews", "create"),
                 ("authorization.k8s.io", "selfsubjectrulesreviews", "create"),
                 ("authentication.k8s.io", "selfsubjectreviews", "create")}
@@ -32,7 +32,7 @@ OF_EVERYBODY = {("authorization.k8s.io", "selfsubjectaccessreviews", "create"),
 
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory):
-    """A cluster with the namespaces of the agent and of a shop, and what Prometheus' operator knows."""
+    """A cluster with the namespaces of the agent and of a shop, and with the kind PodMonitor."""
     if not kube_servers.is_there():
         pytest.skip("no kube-apiserver here: make prove PARTS=push builds it")
     server = kube_servers.Kubernetes(tmp_path_factory.mktemp("kubernetes"))
@@ -47,7 +47,7 @@ def cluster(tmp_path_factory):
 
 
 def objects(text):
-    """All, in the agent's namespace."""
+    """All objects of TEXT, in the agent's namespace."""
     found = [one for one in yaml.safe_load_all(text) if one]
     for one in found:
         if one["kind"] in kube_servers.NAMESPACED:
@@ -57,7 +57,7 @@ def objects(text):
 
 @pytest.fixture(scope="module")
 def account(cluster, tmp_path_factory):
-    """The folder that the kubelet gives the agent's pod: as the chart has it."""
+    """The folder of credentials that the kubelet would give to the chart's pod."""
     for one in objects(template()):
         cluster.make(one)
     folder = tmp_path_factory.mktemp("account")
@@ -69,7 +69,7 @@ def account(cluster, tmp_path_factory):
 @pytest.mark.parametrize("said", [build, template, lambda: template(
     "--set", "podMonitor.enabled=true,podNames=false,secretName=backend,sysAdmin=true")],
     ids=["manifests", "chart", "chart-with-more"])
-def test_it_would_take_all(said, cluster):
+def test_the_server_accepts_all_objects(said, cluster):
     for one in objects(said()):
         status, answer = cluster.apply(one, dry_run=True)
         assert status in (200, 201), answer
@@ -77,8 +77,8 @@ def test_it_would_take_all(said, cluster):
 
 @pytest.mark.parametrize("right,wrong", [("hostPID:", "hostPid:"), ("IfNotPresent", "Sometimes"),
                                          ("- ALL", "- [ALL]"), ("interval:", "every:")])
-def test_it_would_not_take_mistakes(right, wrong, cluster):
-    """So that it counts that it takes the rest."""
+def test_the_server_rejects_mistakes(right, wrong, cluster):
+    """Otherwise accepting the objects would prove nothing."""
     text = template("--set", "podMonitor.enabled=true")
     one, = (each for each in objects(text.replace(right, wrong)) if each not in objects(text))
     status, answer = cluster.apply(one, dry_run=True)
@@ -87,7 +87,7 @@ def test_it_would_not_take_mistakes(right, wrong, cluster):
 
 @pytest.fixture
 def helm(cluster):
-    """helm(NAMESPACE, WORD...): what it does with that cluster."""
+    """helm(NAMESPACE, WORD...): runs helm on that cluster."""
     def run(namespace, *words):
         return output_of(find_tool("helm"), *words, "--namespace", namespace, "--kube-apiserver",
                          cluster.url, "--kube-token", kube_servers.ADMINISTRATOR, "--kube-ca-file",
@@ -96,7 +96,7 @@ def helm(cluster):
 
 
 def names_of(cluster, *namespaces):
-    """{(kind, namespace or None, name)} of all that the chart could have made, or helm."""
+    """{(kind, namespace or None, name)} of all objects of the kinds that the chart or helm makes."""
     everywhere = ("rbac.authorization.k8s.io/v1/clusterroles",
                   "rbac.authorization.k8s.io/v1/clusterrolebindings",
                   "scheduling.k8s.io/v1/priorityclasses")
@@ -110,7 +110,7 @@ def names_of(cluster, *namespaces):
 
 
 def priority_of(cluster, namespace):
-    """What the agent's pods there would have."""
+    """The priority that the agent's pods would get in NAMESPACE."""
     daemon_set = cluster.ask("GET", "/apis/apps/v1/namespaces/%s/daemonsets/%s" % (
         namespace, NAME))[1]
     name = daemon_set["spec"]["template"]["spec"]["priorityClassName"]
@@ -118,7 +118,7 @@ def priority_of(cluster, namespace):
 
 
 def test_a_release_lives_beside_another(cluster, helm):
-    """Of the same name in another namespace, until either goes."""
+    """Two releases with the same name in different namespaces; removing one leaves the other intact."""
     spaces = "one", "two"
     for space in spaces:
         cluster.make_namespace(space)
@@ -127,11 +127,11 @@ def test_a_release_lives_beside_another(cluster, helm):
         helm(space, "install", NAME, CHART)
     both = names_of(cluster, *spaces)
     assert priority_of(cluster, "one") == priority_of(cluster, "two") == 1000
-    # A class keeps its value, whatever is asked for.
+    # The value of a PriorityClass cannot change, so an upgrade needs a new class.
     helm("one", "upgrade", NAME, CHART, "--set", "priority=2000")
     helm("two", "upgrade", NAME, CHART, "--set", "priority=-1000000")
     assert (priority_of(cluster, "one"), priority_of(cluster, "two")) == (2000, -1000000)
-    # Helm keeps what it did in a Secret each time.
+    # Helm stores each revision in a Secret.
     assert len(names_of(cluster, *spaces)) == len(both) + 2
     helm("two", "uninstall", NAME)
     assert priority_of(cluster, "one") == 2000
@@ -140,7 +140,7 @@ def test_a_release_lives_beside_another(cluster, helm):
     assert names_of(cluster, *spaces) == before
 
 
-def test_the_account_may_nothing_else(cluster, account):
+def test_the_account_may_only_list_and_watch_pods(cluster, account):
     token = (account / "token").read_text()
     assert cluster.rules_of(token) - OF_EVERYBODY == {("", "pods", "list"), ("", "pods", "watch")}
     for path in "/api/v1/secrets", "/api/v1/nodes", "/api/v1/namespaces/shop/pods/web-0":
@@ -149,7 +149,7 @@ def test_the_account_may_nothing_else(cluster, account):
 
 
 def test_it_names_pods(cluster, account, contained, agent, store):  # noqa: F811
-    """Those of this node that are there, and those that come later."""
+    """The agent names existing and later pods of its own node only."""
     first, later, elsewhere = contained(), contained(), contained()
     cluster.make_pod("web-0", "shop", NODE, first.name, labels={"app": "web"})
     cluster.make_pod("far-0", "shop", "another-node", elsewhere.name)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What the agent pushes, as real servers have it: tests/backends/ builds and runs them.
+"""The agent pushes to real servers, which tests/backends/ builds and runs.
 
-`make prove PARTS=push` builds them first; without that, what is not there is skipped.
+`make prove PARTS=push` builds them first.  Tests of missing servers are skipped.
 """
 
 import json
@@ -24,10 +24,10 @@ import servers  # noqa: E402
 
 pytestmark = pytest.mark.prove("push")
 
-# Each with the file of its hottest function.
+# {service: part of the file name of its hottest function}
 SERVICES = {"web": "/busy.py:", "many": " (many_"}
 
-# server, what it is sent, the types that it has then
+# server, kind of push, resulting profile types
 WAYS = [("pyroscope", "pyroscope", ("samples:count", "cpu:nanoseconds")),
         ("pyroscope", "otlp", ("cpu:nanoseconds",)),
         ("otelcol", "otlp", ("samples:count",)),
@@ -51,7 +51,7 @@ def server(tmp_path_factory):
 
 @pytest.fixture
 def load(any_python, target):
-    """One service with few stacks, one with ever new ones."""
+    """One service with few stacks, and one with ever new stacks."""
     target(any_python, "busy.py", environment=named("web"))
     target(any_python, "many_stacks.py", 2000, environment=named("many"))
     return target
@@ -64,8 +64,8 @@ def stored(report, name):
 
 
 def is_same(backend, report, of_type, rate):
-    """Whether the server has what the store has, function, file, line and count."""
-    # Parca takes counts of what has a period for what they stand for.
+    """Whether the server's stacks equal the store's: function, file, line and count."""
+    # Parca multiplies the counts of profiles that have a period by it.
     counts = of_type == "samples:count" and backend.name != "parca"
     period = 1 if counts else round(1e9 / rate)
     for name, file in SERVICES.items():
@@ -77,7 +77,7 @@ def is_same(backend, report, of_type, rate):
 
 
 def is_all_delivered(pages, url, store, refused=0):
-    """Whether nothing waits to be sent, and what was stored so far is there, but for what was REFUSED."""
+    """Whether the queue is empty, and all stored samples were delivered, except REFUSED ones."""
     samples = sum(row[1] for row in store.windows().values())
     metrics, backend = pages.metrics(), 'backend="%s"' % url
     return (metrics["pybpfprof_push_samples_total"][backend + ',outcome="delivered"'] + refused >= samples
@@ -86,12 +86,12 @@ def is_all_delivered(pages, url, store, refused=0):
 
 @pytest.mark.parametrize("name,kind,types", WAYS, ids=["%s-as-%s" % way[:2] for way in WAYS])
 @pytest.mark.parametrize("rate,window_s", [(199, 1), (9999, 3)], ids=["small", "in-parts"])
-def test_all_is_there(name, kind, types, rate, window_s, load, server, site, report, store):  # noqa: F811
+def test_the_server_has_all_samples(name, kind, types, rate, window_s, load, server, site, report, store):  # noqa: F811
     backend = server(name)
     url = backend.url(kind)
     pages = site("-r", str(rate), "--window", "%ds" % window_s, "--push", url)
     wait_for(lambda: len(store.windows()) >= 2)
-    # The end waits for some seconds alone, in which a busy machine may not send much.
+    # The agent's end waits only a few seconds for pushes, which may be too short on a busy machine.
     load.end()
     count = len(store.windows())
     wait_for(lambda: len(store.windows()) > count and is_all_delivered(pages, url, store))
@@ -105,8 +105,8 @@ def test_all_is_there(name, kind, types, rate, window_s, load, server, site, rep
 
 
 @pytest.mark.parametrize("name", ["pyroscope", "parca"])
-def test_two_events_are_there(name, server, site, report, store, toucher):  # noqa: F811
-    """Each with its own values: page faults as the store has them on their line, and the clock's nanoseconds."""
+def test_the_server_has_both_events(name, server, site, report, store, toucher):  # noqa: F811
+    """Each event has its own values: page faults as in the store, and nanoseconds for the clock."""
     backend = server(name)
     url = backend.url(name)
     pages = site("-e", "cpu-clock", "-e", "page-faults:1", "-r", "199", "--window", "1s", "--push", url)
@@ -138,14 +138,14 @@ def test_two_events_are_there(name, server, site, report, store, toucher):  # no
 
 
 def labels_more(count):
-    """A rule that gives the service "many" COUNT labels more."""
+    """Relabel options that give the service "many" COUNT more labels."""
     return [word for i in range(count) for word in ("--relabel", json.dumps(
         {"source_labels": ["service_name"], "regex": own("many"), "target_label": "more_%02d" % i,
          "replacement": "x"}))]
 
 
-def test_some_is_refused(load, server, agent, report, store):
-    """Of a request of several series the others are taken: what is counted is what is there."""
+def test_a_refused_series_does_not_affect_others(load, server, agent, report, store):
+    """The server accepts the other series of the request.  The agent's count of delivered samples matches."""
     backend = server("pyroscope", "-validation.max-label-names-per-series=20")
     run = agent("-r", "199", "--window", "1s", "--push", backend.url("pyroscope"),
                 *labels_more(19))
@@ -162,21 +162,21 @@ def test_some_is_refused(load, server, agent, report, store):
 
 
 def has(backend, service, of_type):
-    """Until it has anything, Pyroscope may answer with an error."""
+    """Whether the server has stacks of SERVICE.  Pyroscope may answer with an error until it has any data."""
     try:
         return bool(backend.stacks(service, of_type))
     except urllib.error.HTTPError:
         return False
 
 
-# For each way to Pyroscope, the types of a profile: a service is one series of each type.
+# For each kind of push to Pyroscope, its profile types: a service has one series per type.
 @pytest.mark.parametrize("kind,types", [way[1:] for way in WAYS if way[0] == "pyroscope"])
-def test_a_full_one_stops_nobody_else(kind, types, any_python, load, server, site, report, store):  # noqa: F811
-    """It has room for two services: a third one is refused alone."""
+def test_a_full_server_refuses_new_services(kind, types, any_python, load, server, site, report, store):  # noqa: F811
+    """The server has room for two services.  Only the third one is refused."""
     limit = len(SERVICES) * len(types)
     backend = server("pyroscope", "-ingester.max-global-series-per-tenant=%d" % limit)
     url = backend.url(kind)
-    # No series of other Pythons.
+    # Other processes must not take series.
     only = {"action": "keep", "source_labels": ["service_name"], "regex": own("(web|many|late)")}
     pages = site("-r", "199", "--window", "1s", "--push", url, "--relabel", json.dumps(only))
 
@@ -195,7 +195,7 @@ def test_a_full_one_stops_nobody_else(kind, types, any_python, load, server, sit
     assert run.status == 1
     everything = sum(row[1] for row in store.check().values())
     late = sum(stored(report, "late").values())
-    # By OTLP with what was beside it in the first request.
+    # With OTLP the first refused request also had samples of other services.
     assert late == given_up if kind == "pyroscope" else 0 < late <= given_up
     assert summary(run, url) == (everything - given_up, everything)
     assert "series limit exceeded (%d/%d)" % (limit, limit) in run.stderr
@@ -205,7 +205,7 @@ def test_a_full_one_stops_nobody_else(kind, types, any_python, load, server, sit
 
 
 @pytest.mark.parametrize("kind", ["pyroscope", "otlp"])
-def test_no_more_labels_than_it_takes(kind, load, server, agent, report, store):
+def test_labels_over_the_limit_are_not_sent(kind, load, server, agent, report, store):
     backend = server("pyroscope")
     run = agent("-r", "199", "--window", "1s", "--push", backend.url(kind), *labels_more(40))
     wait_for(lambda: len(store.windows()) >= 2)
@@ -216,7 +216,7 @@ def test_no_more_labels_than_it_takes(kind, load, server, agent, report, store):
 
 
 def test_tenants(load, server, agent, report, store):
-    """Without one it says so, and nothing is sent again."""
+    """Pushes without a tenant are refused, with a message, and are not retried."""
     backend = server("pyroscope", "-auth.multitenancy-enabled=true",
                      headers={"X-Scope-OrgID": "us"})
     url = backend.url("pyroscope")
@@ -234,8 +234,8 @@ def test_tenants(load, server, agent, report, store):
         wait_for(lambda: is_same(backend, report, "samples:count", 199))
 
 
-def test_parca_does_not_know_the_path(load, server, agent, store):
-    """It says 200, and means nothing by it."""
+def test_parca_answers_200_on_an_unknown_path(load, server, agent, store):
+    """The agent notices that the answer is not from an OTLP server."""
     backend = server("parca")
     run = agent("--window", "1s", "--push", backend.url("otlp"))
     wait_for(lambda: len(store.windows()) >= 2)

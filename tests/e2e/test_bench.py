@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The bench's arithmetic, its readers of profiles and its judges; never its figures."""
+"""The bench's arithmetic, its readers of profiles and its judges; not its measured figures."""
 
 import os
 import sys
@@ -30,7 +30,7 @@ def labels(found):
 
 
 def test_interval():
-    """By order statistics: six values are the fewest whose range has 95 %."""
+    """Order statistics: at least six values are needed for their range to have 95 % confidence."""
     assert figures.interval([3, 1, 2]) == (1, 3, 0.75)
     assert figures.interval([6, 1, 5, 2, 4, 3]) == (1, 6, 1 - 2 / 2 ** 6)
     assert figures.interval(list(range(9))) == (1, 7, 1 - 20 / 2 ** 9)
@@ -38,7 +38,7 @@ def test_interval():
 
 
 def test_paired_ratios():
-    """Each speed is compared with those beside it, not with what the machine did at other times."""
+    """Each speed is compared with the adjacent unprofiled ones, as the machine's speed drifts."""
     speeds = [(None, 100), ("a", 90), (None, 100), ("b", 25), (None, 50), ("a", 45), (None, 50),
               ("lost", 1)]
     ratios = figures.paired_ratios(speeds)
@@ -58,7 +58,7 @@ def test_distance():
 
 
 def test_readers_agree():
-    """The same stack, as each profiler writes it."""
+    """The same stack in the output format of each profiler."""
     odd = stacks.parse_austin("P7;T0:8;/a:b/x.py:f:9 1\n")
     assert [frame.file for frame in odd[0][0]] == ["/a:b/x.py"]
     same = ["<module> (/a b/x.py:9)", "Größe.測る (/a b/x.py:3)"]
@@ -80,7 +80,7 @@ def test_readers_agree():
     assert [frame.short for frame in perf[0][0]] == ["<module>", "測る"]
 
 
-def test_readers_take_what_has_no_frames():
+def test_readers_accept_samples_without_frames():
     austin = stacks.parse_austin("P7;T0:8 55\nP7;T0:8;:INVALID: 3\n")
     assert [[frame.file for frame in frames] for frames, _, _ in austin] == [[], [None]]
     collapsed = stacks.parse_collapsed("tid:8;<GC> 2\n")
@@ -104,7 +104,7 @@ def test_judge_of_depth():
 
 
 def recursive(python, depth):
-    """A stack of recursion.py, DEPTH calls below deep.py's first, by the lines of its marks."""
+    """A legal stack of recursion.py, with DEPTH frames of deep.py's recursion."""
     from legal import DeepLegal
     legal = DeepLegal(python)
     zero, odd, even = sorted(line for name, line in legal.calls if name == "descend")
@@ -123,14 +123,14 @@ def test_judge_of_recursion(any_python):
     torn = recursive(any_python, 20)
     del torn[8]
     assert "calls from line" in why_not(torn, True) or "does not call" in why_not(torn, True)
-    # What has no lines is judged by its names.
+    # Stacks without lines are judged by their names.
     assert why_not(torn, False) is None
     assert why_not(recursive(any_python, 53), False) == "depth 53"
     assert why_not(recursive(any_python, 20)[2:], True) == "turn_forever above the recursion"
 
 
 class Workload:
-    """In the place of measure.Bed: it takes no time."""
+    """Replaces measure.Bed and takes no time."""
 
     def __init__(self, *_):
         self.speed = {measure.ALONE_SECONDS: 100}.get
@@ -143,7 +143,7 @@ class Workload:
 
 
 def test_each_profiler_has_all_rounds(monkeypatch):
-    """However long they take, and whichever comes first; but for runs that fail."""
+    """The profilers take turns in a rotating order.  All get the same number of rounds, except for failed runs."""
     order = []
 
     def run_once(tool, bed, lead, cell):
@@ -165,7 +165,7 @@ def test_each_profiler_has_all_rounds(monkeypatch):
 
 
 def cell(**fields):
-    """As bench.py summarizes one."""
+    """A cell as bench.py summarizes it."""
     usual = dict(cannot=None, failures={}, speed=0.99, lower=0.98, upper=1.0, confidence=0.96,
                  rounds=6, wrong=0.0, cut=0.0, reasons={}, distance=None, floor=None, samples=100,
                  python=100, obtained=1.0, cpu=0.001, memory=20.0, depth=50)
@@ -190,7 +190,7 @@ def test_results_say_where_a_peer_is_ahead():
     assert "| impossible stacks, recursion, 1,000 Hz | 0.00 % | 30.00 % |" in text
 
 
-def test_intervals_that_overlap_are_level():
+def test_overlapping_intervals_are_level():
     start = {"pybpfprof": (60, 1.1), "peer": (60, 1.1)}
     sentence = "- speed kept, recursion, 1,000 Hz, CPython 3.13.0: "
     level = results.summary(report(cell(), cell(speed=1.1, lower=0.99, upper=1.2), start))
@@ -200,7 +200,7 @@ def test_intervals_that_overlap_are_level():
 
 
 def test_few_rounds_are_no_excuse():
-    """As where runs failed.  What was measured counts, in our own cell as in a peer's: else such a cell were always level."""
+    """Cells with few rounds, as after failed runs, still count, both ours and a peer's.  They are not always level."""
     start = {"pybpfprof": (60, 1.1), "peer": (60, 1.1)}
     sentence = "- speed kept, recursion, 1,000 Hz, CPython 3.13.0: "
     few, better = dict(confidence=0.5, rounds=2), dict(speed=1.1, lower=1.05, upper=1.2)
@@ -219,7 +219,7 @@ def test_few_rounds_are_no_excuse():
     ("impossible stacks, recursion, 1,000 Hz", "wrong", 0.001, 0.001, 0.0009),
 ])
 def test_small_differences_are_level(title, field, ours, level, ahead):
-    """As HOW_TO_READ says."""
+    """The thresholds are those in HOW_TO_READ."""
     start = {"pybpfprof": (60, 1.1), "peer": (60, 1.1)}
     for peer, is_told in (level, False), (ahead, True):
         if peer is not None:
@@ -227,12 +227,12 @@ def test_small_differences_are_level(title, field, ours, level, ahead):
             assert ("- %s, CPython" % title in found) == is_told
 
 
-def test_how_to_read_stands_in_the_results():
+def test_the_results_contain_how_to_read():
     with open(os.path.join(ROOT, "tests", "bench", "RESULTS.md"), encoding="utf-8") as file:
         assert results.HOW_TO_READ in file.read()
 
 
-def test_distances_by_chance_are_level():
+def test_distances_within_chance_are_level():
     start = {"pybpfprof": (60, 1.1), "peer": (60, 1.1)}
     found = report(cell(), cell(), start)
     found["pythons"][0]["found"]["rows"]["shares"] = {
@@ -242,7 +242,7 @@ def test_distances_by_chance_are_level():
     assert "0.030 (0.018); peer 0.005 (0.005)" in results.summary(found)
 
 
-def test_results_say_what_cannot():
+def test_results_say_what_a_profiler_cannot_do():
     text = results.whole(report(cell(cannot="no children", failures={"no children": 1}, speed=None),
                                 cell(), {"pybpfprof": "not started", "peer": (50, 1.1)}))
     assert "- pybpfprof cannot: no children" in text
@@ -250,8 +250,8 @@ def test_results_say_what_cannot():
     assert "first sample after start, CPython 3.13.0: cannot; peer 50 ms. Unexpected" in text
 
 
-def test_a_profiler_without_a_figure_cannot():
-    """And why, is told; nor does pybpfprof pass over what it has none of."""
+def test_a_missing_figure_is_reported():
+    """A cell without a figure has a reason.  A missing figure of pybpfprof itself is listed as unexpected."""
     failed, empty, good = measure.Cell(), measure.Cell(), measure.Cell()
     failed.fail("ended at once")
     good.fail("once")
@@ -265,7 +265,7 @@ def test_a_profiler_without_a_figure_cannot():
     assert "- profiler's memory, CPython 3.13.0: -; peer 7 MiB. Unexpected" in text
 
 
-def test_only_what_is_between_the_marks_is_replaced():
+def test_only_text_between_the_marks_is_replaced():
     text = "before\n%sold\n%safter\n" % (results.BEGIN, results.END)
     assert results.replace_between(text, "new\n") == \
         "before\n%s\nnew\n\n%safter\n" % (results.BEGIN, results.END)
@@ -273,11 +273,11 @@ def test_only_what_is_between_the_marks_is_replaced():
 
 
 def test_rows_are_complete():
-    """Each row's program is there, and every figure of the summary is one of a row."""
+    """Each row's program exists, and each figure of the summary belongs to a row."""
     assert len({row.key for row in rows.ROWS}) == len(rows.ROWS)
     for row in (*rows.ROWS, rows.CHILDREN):
         assert os.path.exists(row.path), row.path
-        # An interval of 95 % needs them.
+        # There are enough rounds for an interval of 95 %.
         assert not row.turns or figures.interval(range(row.rounds))[2] >= figures.CONFIDENCE
     parts = {row.key for row in (*rows.ROWS, rows.CHILDREN)} | {"start", "names"}
     assert {figure.part for figure in results.SUMMARY} <= parts
@@ -302,8 +302,8 @@ def test_judge_of_children():
 
 @pytest.mark.prove("cost")
 def test_processes_that_a_target_starts(any_python):
-    """pybpfprof is asked for them, as its peers are."""
-    # It has begun in a tenth of that, where nobody else has the CPUs.
+    """pybpfprof is measured with the same row as its peers."""
+    # On an idle machine it starts in a tenth of these 3 s.
     cells = specials.measure_children(any_python, [tools.pybpfprof()], {"pybpfprof": 3}, 1, 5)
     found = bench.summarize(rows.CHILDREN, cells["pybpfprof"])
     assert cells["pybpfprof"].failures == {} and min(cells["pybpfprof"].shares()) > 0

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""A target that is not for long what it was when it was looked at."""
+"""Targets that change while they are profiled: reused addresses, exec, ending threads and processes."""
 
 import os
 import re
@@ -15,18 +15,18 @@ UNREADABLE = "[code object not readable]"
 
 
 def with_a_heap_of_objects():
-    """Those where what is freed is the next to be given: not so where there is no GIL."""
+    """Pythons that reuse freed memory at once.  Free-threaded builds do not."""
     return [python for python in own_and_fetched_pythons() if python.kind != FREE_THREADED]
 
 
 @pytest.mark.prove("truth")
 @pytest.mark.proves("code churn")
 @pytest.mark.pythons(which=with_a_heap_of_objects)
-def test_address_used_again(python, target, profile, measured):
-    """Two functions take turns of 2 and 18 ms at one address: 10 % and 90 %, whatever the CPU.
+def test_a_reused_address(python, target, profile, measured):
+    """Two functions take turns of 2 and 18 ms at one address: 10 % and 90 % of the CPU time.
 
-    Rate and depth are such that the kernel tells them apart only once it is noticed; longer turns would
-    last, where others have the CPUs, until it is not noticed for a while."""
+    At this rate and depth, BPF tells them apart only after user space has noticed a reuse.  With longer
+    turns on a busy machine, it would stop in between."""
     program = target(python, "reuse.py", "elsewhere", 0.002, 0.018, 30)
     program.go()
     run = profile("-p", program.pid, "-r", 9999, cpu=5)
@@ -43,8 +43,8 @@ def test_address_used_again(python, target, profile, measured):
 @pytest.mark.proves("code churn")
 @pytest.mark.pythons(which=with_a_heap_of_objects)
 @pytest.mark.parametrize("kind", ["alike", "elsewhere"])
-def test_address_used_again_for_a_moment(python, kind, target, profile, measured):
-    """20 ms in one function, between some seconds in another at its address, both times the same."""
+def test_an_address_reused_for_a_moment(python, kind, target, profile, measured):
+    """20 ms in one function, before and after which another function runs for seconds at the same address."""
     program = target(python, "reuse.py", kind, 0.02, 3)
     program.go()
     run = profile.start("-p", program.pid, "-r", 997)
@@ -61,17 +61,17 @@ def test_address_used_again_for_a_moment(python, kind, target, profile, measured
 @pytest.mark.prove("truth")
 @pytest.mark.proves("code churn")
 @pytest.mark.pythons(which=with_a_heap_of_objects)
-def test_address_used_again_too_deep_to_tell(python, target, profile, measured):
-    """Two functions take turns of 300 ms, and to tell them apart would take more than half of a CPU.
+def test_a_reused_address_in_deep_stacks(python, target, profile, measured):
+    """Two functions take turns of 300 ms.  Telling them apart would take more than half of a CPU.
 
-    What runs first has its name until it is replaced; from then on none has one."""
+    The first function has its name until it is replaced.  After that, neither has a name."""
     program = target(python, "reuse.py", "elsewhere", 0.3, 0.3, 150 if python.version < (3, 12) else 900)
     program.go()
     run = profile("-p", program.pid, "-r", 9999, cpu=4)
     named = run.count_name("brief"), run.count_name("heavy")
-    # What calls them, from so deep, has its own name throughout.
+    # Samples are either whole or known to have a replaced code object.
     assert run.ledger["errors"]["code_replaced"] + run.ledger["python"] >= 0.99 * run.samples
-    # The other one only in the first moment, in which all are told apart.
+    # The other function has a name only in the first moment, when BPF tells all code objects apart.
     measured("samples with the name of what was first at an address, %s" % python.name,
              "%.1f %%" % (100 * max(named) / run.samples), "<= 30 %")
     assert min(named) <= 0.1 * run.samples
@@ -81,21 +81,21 @@ def test_address_used_again_too_deep_to_tell(python, target, profile, measured):
 @pytest.mark.prove("truth")
 @pytest.mark.proves("code churn")
 @pytest.mark.pythons(which=with_a_heap_of_objects)
-def test_address_used_again_while_it_is_checked(python, target, profile, measured):
-    """Nothing tells them apart but the check, for which what is known already takes some milliseconds: of
-    these the samples are in doubt, too."""
+def test_an_address_reused_during_its_check(python, target, profile, measured):
+    """Only the check in user space tells the functions apart.  It takes some milliseconds for all known code
+    objects, and samples from that time may get the wrong name."""
     program = target(python, "hand_over.py")
     run = profile.start("-p", program.pid, "-r", 9999)
     run.wait_sampling()
     program.go()
     run.load()
     assert run.ledger["code_objects"] > 5000
-    # In 3 ms, and one each time that it had waited for its CPU.
+    # Samples in 3 ms, and one more for each wait for a CPU.
     former, most = run.count_name("former"), 3e6 / run.ledger["periods"]["shortest_ns"] + 10
-    measured("samples with the name of what is no more, %s" % python.name, former, "<= %d" % most)
+    measured("samples with the name of the former function, %s" % python.name, former, "<= %d" % most)
     assert former <= most
     assert run.count_name("latter") > 0.5 * 0.8 * 9999
-    # Unless it had gone before user space got a CPU to read it.
+    # This fails if the code object was freed before user space got a CPU to read it.
     assert run.ledger["errors"]["code_replaced"] > 0
 
 
@@ -103,7 +103,7 @@ SHORT = re.compile(r"function_(\d)")
 
 
 def why_not(caller, frame, is_leaf, jit):
-    """Why FRAME of short_lived.py is not one that was, or None."""
+    """Why FRAME cannot be from short_lived.py, or None."""
     match = SHORT.fullmatch(frame.name)
     if not match:
         known = frame.file in ("short_lived.py", "[unknown]") or frame.name == "<module>"
@@ -123,8 +123,8 @@ def why_not(caller, frame, is_leaf, jit):
 
 @pytest.mark.proves("code churn")
 @briefly_and_long()
-def test_code_that_lives_for_a_moment(python, target, profile, cpu):
-    """Its name, file and lines belong together."""
+def test_short_lived_code(python, target, profile, cpu):
+    """The name, file and lines of each frame belong together."""
     run = profile("-p", target(python, "short_lived.py").pid, "-r", 3999, cpu=cpu)
     wrong, named = {}, 0
     for frames, count in run.stacks:
@@ -135,7 +135,7 @@ def test_code_that_lives_for_a_moment(python, target, profile, cpu):
                 wrong[key] = wrong.get(key, 0) + count
             named += count * bool(SHORT.fullmatch(frame.name))
     assert wrong == {}
-    # What the kernel has copied while it ran: without that, there would be no name for most of it.
+    # BPF copied the code objects while they ran.  Otherwise most would have no name.
     assert named > 0
     if cpu > BRIEF:
         assert run.ledger["unnamed_code_objects"] <= 0.005 * run.ledger["code_objects"]
@@ -152,8 +152,8 @@ RIGHT = {
 @pytest.mark.proves("code churn")
 @pytest.mark.parametrize("kind", sorted(RIGHT))
 @briefly_and_long()
-def test_code_that_gets_the_addresses_of_what_was_dropped(python, kind, target, profile, cpu):
-    """The caller's line says which one it is.  Up to 3.11 only the names tell them apart."""
+def test_code_at_addresses_of_freed_code(python, kind, target, profile, cpu):
+    """The caller's line shows which function runs.  Up to 3.11 only the names tell the functions apart."""
     run = profile("-p", target(python, "dropped.py", 0.0003, kind).pid, "-r", 3999, cpu=cpu)
     wrong, called = {}, 0
     for frames, count in run.stacks:
@@ -167,7 +167,7 @@ def test_code_that_gets_the_addresses_of_what_was_dropped(python, kind, target, 
     assert wrong == {} and called > 0
     if cpu > BRIEF:
         assert called > 0.2 * run.samples
-        # Where no CPU is left to take the copies out of the ring buffer, some are left out.
+        # Some copies are dropped if user space gets no CPU to empty the ring buffer.
         assert run.ledger["name_unknown"] <= 0.01 * called
         assert run.ledger["errors"]["code_replaced"] == 0
 
@@ -177,8 +177,8 @@ CALLED_FROM = {"second": 2, "sixth": 6}
 
 @pytest.mark.proves("code churn")
 @briefly_and_long(3)
-def test_code_that_differs_in_its_lines(python, target, profile, cpu):
-    """The callee says which one it is.  Up to 3.11 only the line tables' bytes tell them apart."""
+def test_code_that_differs_only_in_its_lines(python, target, profile, cpu):
+    """The callee shows which code runs.  Up to 3.11 only the bytes of the line tables tell it apart."""
     run = profile("-p", target(python, "turns.py", 0.05).pid, "-r", 1999, cpu=cpu)
     wrong, called = {}, dict.fromkeys(CALLED_FROM, 0)
     for frames, count in run.stacks:
@@ -198,8 +198,8 @@ def test_code_that_differs_in_its_lines(python, target, profile, cpu):
 
 @pytest.mark.prove("truth")
 @pytest.mark.alone
-def test_program_that_is_gone(python, profile):
-    """It kills itself right after its work, before what it did last could be read."""
+def test_program_that_kills_itself(python, profile):
+    """The program kills itself right after its work, before user space could read its last code objects."""
     run = profile("-r", 1999, command=[*python.command, "-S", "-E",
                                        os.path.join(PROGRAMS, "gone.py")])
     assert run.count_name("work_9") > 0
@@ -211,7 +211,7 @@ def test_program_that_is_gone(python, profile):
 
 
 def test_exec_of_another_python(python, target, profile):
-    # Itself where it finds no other one below its root.
+    # The same Python if there is no other one below its root.
     others = [other for other in find_pythons()
               if other.root == python.root and other.path != python.path] or [python]
     program = target(python, "changing.py", 0.7, others[-1].path,
@@ -221,7 +221,7 @@ def test_exec_of_another_python(python, target, profile):
     program.go()
     wait_used(2, program.pid)
     run.interrupt().load()
-    # Without a second look nearly all of the latter are errors.
+    # Without a second examination nearly all samples after the exec would be errors.
     assert run.count_name("before_exec") > 0 and run.count_name("spin") > 0
 
 
@@ -257,7 +257,7 @@ def is_leaderless(pid):
 
 
 def test_first_thread_has_ended(python, target, profile):
-    """The process looks like a zombie, but for its other threads."""
+    """The process looks like a zombie, except that other threads run."""
     program = target(python, "leaderless.py")
     wait_for(lambda: is_leaderless(program.pid))
     run = profile("-p", program.pid, "-r", 199, cpu=BRIEF)
@@ -267,7 +267,7 @@ def test_first_thread_has_ended(python, target, profile):
 
 
 def test_first_thread_ends(any_python, target, profile):
-    """What is called only after that is named, too."""
+    """Functions that are first called after that have names, too."""
     program = target(any_python, "leaderless.py", "wait")
     run = profile.start("-p", program.pid, "-r", 199)
     run.wait_sampling()

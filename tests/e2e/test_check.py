@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """pybpfprof check: each thing that can be missing or limited is provoked once.
 
-Files of /proc and /sys that cannot be changed on a machine that does other work are covered by
-others, in a mount namespace of the test's own.
+Files of /proc and /sys that must not be changed on a shared machine are covered by bind mounts in the
+test's own mount namespace.
 """
 
 import errno
@@ -26,7 +26,7 @@ NAMES = [
     "locked memory", "memory", "open files", "file size", "processes", "signals",
     "BPF program", "native frames", "sample",
 ]
-# On this machine as it is, too.
+# These may be limited on this machine even without a provocation.
 MAY_BE_LIMITED = {"BPF JIT", "kernel symbols", "mappings", "perf_event_max_sample_rate", "perf_cpu_time_max_percent",
                   "memory", "native frames"}
 VERDICTS = {"OK", "LIMITED", "MISSING"}
@@ -46,7 +46,7 @@ def run(binary, *arguments, prefix=()):
 
 
 class Checks:
-    """What one run has found, each way in which it tells it agreeing with the others."""
+    """The checks of one run.  Verifies that its JSON, summary and exit status are consistent."""
 
     def __init__(self, binary, prefix=()):
         answer = run(binary, "--json", prefix=prefix)
@@ -72,7 +72,7 @@ class Checks:
         return {name for name, check in self.checks.items() if check["verdict"] == verdict}
 
     def expect(self, missing=(), limited=()):
-        """These, and none else; returns itself."""
+        """Checks that exactly these are missing or limited; returns itself."""
         assert self.named("MISSING") == set(missing), self.checks
         assert self.named("LIMITED") - MAY_BE_LIMITED <= set(limited) <= self.named("LIMITED")
         return self
@@ -82,12 +82,12 @@ class Checks:
 
 
 def with_shell(script):
-    """What, before a command, runs SCRIPT first, which may mount what it wants."""
+    """A command's prefix that first runs SCRIPT in a new mount namespace."""
     return ["unshare", "--mount", "sh", "-e", "-c", script + '\nexec "$@"', "sh"]
 
 
 def cover(path, content, folder):
-    """A script that has PATH hold CONTENT."""
+    """A script that covers PATH with a file of CONTENT."""
     if not os.path.exists(path.replace("$$", "self")):
         not_here(path)
     file = os.path.join(str(folder), os.path.basename(path))
@@ -105,7 +105,7 @@ def limited(option, number):
 
 
 def is_running(pid):
-    """What has ended has no command, until it is gone for good."""
+    """Whether PID runs.  A zombie has an empty command line."""
     try:
         with open("/proc/%d/cmdline" % pid, "rb") as command:
             return bool(command.read())
@@ -120,7 +120,7 @@ def tools(require):
 
 
 def test_here(binary):
-    """This machine has all that is needed; what is told as a table is the same."""
+    """This machine has everything that is needed.  The table agrees with the JSON."""
     checks = Checks(binary).expect()
     answer = run(binary)
     assert answer.returncode == 0 and answer.stderr == ""
@@ -132,7 +132,7 @@ def test_here(binary):
     assert len(lines) == len(NAMES)
 
 
-def test_table_of_what_is_missing(public_binary):
+def test_table_with_missing_items(public_binary):
     answer = run(public_binary, prefix=as_nobody(CAPABILITIES - {"perfmon"}))
     assert answer.returncode == NOT_ALLOWED
     lines = answer.stdout.splitlines()
@@ -155,11 +155,11 @@ def test_usage(binary):
 
 
 class TestRecord:
-    """What it does is what is told."""
+    """`record` behaves as `check` predicts."""
 
     @pytest.fixture
     def record(self, binary, any_python, target):
-        """record(PREFIX): how it ended."""
+        """record(PREFIX): the ended process of a short recording."""
         program = target(any_python, "busy.py")
 
         def attempt(prefix):
@@ -180,14 +180,15 @@ class TestRecord:
             assert (run(binary, prefix=limited("-n", number)).returncode == 0) == works
             assert (record(limited("-n", number)).returncode == 0) == works
 
-    def test_own_processes_alone(self, public_binary):
+    def test_own_processes_only(self, public_binary):
         answer = run(public_binary, prefix=as_nobody(CAPABILITIES - {"dac_read_search"}))
         assert answer.returncode == 0
         assert answer.stdout.endswith("works here, but only for this user's own processes.\n")
 
     @pytest.mark.parametrize("target_has, works", [("-all", True), ("-sys_ptrace", True), ("+sys_ptrace", False)])
     def test_root_without_ptrace(self, target_has, works, binary, any_python, target, profile):
-        """Of root's own processes those are closed that have a capability more; so is what it starts."""
+        """Without CAP_SYS_PTRACE root cannot read its own processes that have more capabilities, nor
+        programs that the profiler starts."""
         def bounded(held):
             return ["setpriv", "--bounding-set=" + held]
         yama = os.path.exists(PTRACE_SCOPE)
@@ -230,7 +231,7 @@ class TestCapabilities:
         checks = Checks(public_binary, as_nobody(CAPABILITIES - {name})).expect(missing, limited)
         assert "--cap-add=" + name.upper() in checks.words("CAP_" + name.upper())
 
-    def test_others_do_in_their_place(self, public_binary):
+    def test_other_capabilities_can_replace_them(self, public_binary):
         held = {"sys_admin", "sys_ptrace", "dac_override"}
         checks = Checks(public_binary, as_nobody(held)).expect()
         assert "CAP_SYS_ADMIN" in checks.words("CAP_BPF")
@@ -251,7 +252,7 @@ CHUNK = "9:1=%d" % (1 << 20)
 
 
 def test_native_frames(binary):
-    """Without them the rest works."""
+    """Everything else works without them."""
     native = "native frames"
     checks = Checks(binary).expect()
     assert "can be walked" in checks.words(native)
@@ -262,7 +263,7 @@ def test_native_frames(binary):
 
 
 class TestSystemCalls:
-    """By number on x86-64, as a container's seccomp profile denies them."""
+    """System calls, by number on x86-64, are denied as by a container's seccomp profile."""
 
     @pytest.mark.parametrize("call, error, missing, words", [
         (321, errno.EPERM, {"ring buffer"} | NO_PROGRAM, "allow the bpf system call"),
@@ -297,22 +298,22 @@ class TestSystemCalls:
 
 
 def descendants_of(pid):
-    """The processes that it started, and those that they did."""
+    """All descendants of PID."""
     children = children_of(pid)
     return children + [other for child in children for other in descendants_of(child)]
 
 
 class TestChild:
-    """What tries, and what spins for the sample, ends with the check, however that ends."""
+    """The trial process and its spinning child end with the check, no matter how it ends."""
 
     def test_no_signals(self, binary):
-        """Where it cannot be killed, and is told of no parent's end, either."""
+        """kill or prctl(PR_SET_PDEATHSIG) fails."""
         for call in 62, 157:
             Checks(binary, deny(call, errno.EPERM)).expect()
 
     @pytest.mark.parametrize("at_once", [True, False])
     def test_killed(self, binary, at_once):
-        """At once, too: that is when the child may not have begun."""
+        """The check may be killed before its child has begun."""
         for _ in range(20 if at_once else 5):
             check = subprocess.Popen([binary, "check"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
             while not (children := children_of(check.pid)):
@@ -324,8 +325,8 @@ class TestChild:
             check.wait()
             wait_for(lambda: not any(is_running(child) for child in children))
 
-    def test_what_tries_is_killed(self, binary):
-        """As the kernel does where memory is short: what else was found is told."""
+    def test_the_trial_is_killed(self, binary):
+        """The kernel kills it when memory is short.  The other findings are still reported."""
         check = subprocess.Popen([binary, "check", "--json"], stdout=subprocess.PIPE)
         while not (children := children_of(check.pid)):
             assert check.poll() is None
@@ -343,7 +344,7 @@ class TestKernel:
         assert "5.10" in checks.words("kernel")
 
     def test_locked_memory(self, binary):
-        """Counted before 5.11, where CAP_SYS_RESOURCE or the limit mends it."""
+        """Locked memory counts before 5.11.  CAP_SYS_RESOURCE or a higher limit helps."""
         limited = ["setarch", "--uname-2.6", "setpriv", "--bounding-set=-sys_resource",
                    "--inh-caps=-all", "sh", "-c", 'ulimit -l 64; exec "$@"', "sh"]
         checks = Checks(binary, limited).expect({"kernel", "locked memory"})
@@ -356,7 +357,7 @@ class TestKernel:
         assert "CONFIG_DEBUG_INFO_BTF" in checks.words("BTF") and "mount" not in checks.words("BTF")
 
     def test_no_sysfs(self, binary):
-        """Which says nothing of the kernel's BTF; nor is a word of the library's beside the table."""
+        """Then BTF is not said to be missing in the kernel.  libbpf prints no messages of its own."""
         prefix = with_shell("mount -t tmpfs none /sys")
         checks = Checks(binary, prefix).expect({"BTF", "perf events"} | NO_PROGRAM)
         assert "CONFIG_DEBUG_INFO_BTF" not in checks.words("BTF")
@@ -371,7 +372,7 @@ class TestKernel:
         ("mount --bind /dev/null /sys/devices/system/cpu/online", "No data"),
     ])
     def test_no_cpus(self, binary, script, reason):
-        """That is not taken for one that has but one, by record either."""
+        """Neither check nor record takes this for a machine with one CPU."""
         checks = Checks(binary, with_shell(script)).expect({"perf events"} | NO_PROGRAM)
         assert re.search("online: " + reason + ".*sysfs", checks.words("perf events"))
         record = subprocess.run([*with_shell(script), binary, "record", "-a", "-d", "1", "-o", "-"],
@@ -395,12 +396,12 @@ class TestKernel:
         checks = Checks(binary, with_shell(script) + deny(321, errno.EPERM))
         checks.expect({"ring buffer"} | NO_PROGRAM, {"BPF JIT"})
         assert "bpf_jit_enable=1" in checks.words("BPF JIT")
-        # What the program that was loaded is says more.
+        # If the program loads, its own JIT state counts more than the setting.
         assert Checks(binary, with_shell(script)).expect().checks["BPF JIT"]["verdict"] == "OK"
 
 
 class TestNotNeeded:
-    """What a machine may lack, or hide: that is said, and profiling works without it."""
+    """Things that a machine may lack or hide.  This is reported, and profiling works without them."""
 
     TRACEFS = ("mount -t tmpfs none /sys/kernel/tracing\n"
                "mount -t tmpfs none /sys/kernel/debug 2>/dev/null || true\n")
@@ -420,14 +421,14 @@ class TestNotNeeded:
         assert self.found(binary, "tracefs", with_shell(mounted)) == "mounted, not needed"
         assert self.found(binary, "tracefs", with_shell(self.TRACEFS)) == "not mounted, not needed"
 
-    def test_tracefs_of_others(self, public_binary):
+    def test_tracefs_that_is_not_readable(self, public_binary):
         closed = with_shell(self.TRACEFS + "chmod 700 /sys/kernel/tracing\n")
         held = as_nobody(CAPABILITIES - {"dac_read_search"})
         checks = Checks(public_binary, closed + held).expect((), {"CAP_DAC_READ_SEARCH"})
         assert checks.checks["tracefs"]["found"] == "not visible to this user, not needed"
 
     def test_hardware_events(self, binary):
-        """A machine without any has the CPU's clock."""
+        """They are listed.  The CPU clock works without them."""
         assert re.match("cpu-clock, task-clock, context-switches, (no )?cycles, (no )?instructions, "
                         "(no )?cache-misses; ", self.found(binary, "perf events", ()))
 
@@ -444,7 +445,7 @@ class TestSettings:
         assert re.search(words, checks.words(name))
 
     def settings(self, folder, **values):
-        """A script that has these, and no others."""
+        """A script that replaces all of /proc/sys/kernel with these settings."""
         for name, value in values.items():
             path = os.path.join(str(folder), name.replace("__", "/"))
             os.makedirs(os.path.dirname(path), exist_ok=True)
@@ -453,7 +454,7 @@ class TestSettings:
         return "mount --bind %s /proc/sys/kernel" % folder
 
     def test_nobody_may_trace(self, binary, tmp_path):
-        """Nor does record try to."""
+        """With ptrace_scope 3 record fails at its start."""
         script = self.settings(tmp_path, perf_event_paranoid=2, yama__ptrace_scope=3)
         checks = Checks(binary, with_shell(script)).expect({"ptrace_scope"})
         assert "ptrace_scope=2" in checks.words("ptrace_scope")
@@ -464,8 +465,8 @@ class TestSettings:
         Checks(binary, with_shell(script)).expect()
 
     @pytest.mark.parametrize("scope", [None, 0, 1, 2])
-    def test_ones_own_processes_without_ptrace(self, scope, public_binary, any_python, target, tmp_path, profile):
-        """The kernel does not want the capability for these, unless Yama does; nor does record."""
+    def test_own_processes_without_ptrace(self, scope, public_binary, any_python, target, tmp_path, profile):
+        """A user's own processes need CAP_SYS_PTRACE only if Yama restricts tracing.  record behaves alike."""
         if not scope and os.path.exists(PTRACE_SCOPE):
             with open(PTRACE_SCOPE, encoding="ascii") as real:
                 if real.read() != "0\n":
@@ -491,8 +492,8 @@ class TestSettings:
 
     @pytest.mark.parametrize("script", [None, "mount -t proc -o subset=pid none /proc"],
                              ids=["none", "subset"])
-    def test_not_told(self, script, binary, any_python, target, tmp_path):
-        """That a setting cannot be read says nothing: what was tried does, and record works."""
+    def test_unreadable_settings(self, script, binary, any_python, target, tmp_path):
+        """An unreadable setting is no failure: the trial decides, and record works."""
         prefix = with_shell(script or self.settings(tmp_path))
         checks = Checks(binary, prefix).expect()
         for name in "perf_event_paranoid", "unprivileged_bpf_disabled", "perf_event_max_sample_rate":
@@ -503,7 +504,7 @@ class TestSettings:
         assert record.returncode == 0, record.stderr
 
     def test_paranoid(self, binary, tmp_path):
-        """Beyond Linux's own values, kernels of distributions want CAP_SYS_ADMIN."""
+        """Above mainline's highest value, 2, distribution kernels require CAP_SYS_ADMIN."""
         script = cover("/proc/sys/kernel/perf_event_paranoid", "3\n", tmp_path)
         checks = Checks(binary, with_shell(script) + deny(298, errno.EACCES))
         checks.expect({"perf_event_paranoid", "perf events", "sample"})
@@ -528,7 +529,7 @@ class TestSurroundings:
     @pytest.mark.parametrize("sign, name", [("/run/.containerenv", "Podman"),
                                             ("/run/systemd/container", "systemd")])
     def test_container(self, binary, sign, name):
-        """Which anything may have left there."""
+        """A sign file alone gives only "perhaps", because anything may have left it there."""
         script = "mount -t tmpfs none /run; mkdir -p $(dirname %s); touch %s" % (sign, sign)
         found = self.container(binary, script)
         assert re.match("perhaps, %s.*: only by %s" % (name, sign), found) or self.has_overlay(binary)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""pybpfprof check --agent: its store, where it listens, its backends, the API server, each as it can
-be and as it can not."""
+"""pybpfprof check --agent: the store, the HTTP address, the backends and the API server, each usable and
+unusable."""
 
 import contextlib
 import errno
@@ -21,8 +21,8 @@ from test_push import authority, backend  # noqa: F401 (fixtures)
 
 
 def found(binary, *options, prefix=()):
-    """[(name, verdict, all that is said)] of what the agent needs besides; it listens nowhere, but
-    as OPTIONS have it."""
+    """[(name, verdict, whole text)] of the additional checks for the agent.  It does not listen unless
+    OPTIONS say so."""
     answer = run(binary, "--json", "--agent", "--listen", "off", *options, prefix=prefix)
     assert answer.stderr == "", answer.stderr
     told = json.loads(answer.stdout)
@@ -39,7 +39,7 @@ def verdicts(binary, *options, **more):
     return [row[:2] for row in found(binary, *options, **more)]
 
 
-def test_all_is_there(binary, tmp_path, backend, cluster, authority):  # noqa: F811
+def test_everything_works(binary, tmp_path, backend, cluster, authority):  # noqa: F811
     server, proof = cluster(), authority("theirs")
     pushed = backend("parca", proof.sign("IP:127.0.0.1"))
     rows = found(binary, "--store", tmp_path / "store", "--store-size", "1M", "--node", "a-node",
@@ -48,13 +48,13 @@ def test_all_is_there(binary, tmp_path, backend, cluster, authority):  # noqa: F
                  "--kubernetes-credentials", server.credentials)
     assert [row[:2] for row in rows] == [("store", "OK"), ("HTTP", "OK"), ("backend", "OK"),
                                          ("backend", "OK"), ("Kubernetes", "OK")], rows
-    # Nothing is made, nothing pushed, and one list asked for.
+    # Check creates no store and pushes nothing.  It requests one list of pods.
     assert not (tmp_path / "store").exists() and not pushed.seen
     asked, = server.asked
     assert asked.query == {"fieldSelector": "spec.nodeName=a-node", "limit": "1"}
 
 
-def test_as_it_is_configured(binary, tmp_path):
+def test_the_configuration_is_checked(binary, tmp_path):
     config = tmp_path / "agent.yaml"
     config.write_text("store: /proc/none\nkubernetes: off\n")
     assert verdicts(binary, "--config", config) == [
@@ -66,8 +66,8 @@ def test_as_it_is_configured(binary, tmp_path):
     assert answer.returncode == USAGE and "nowhere to send profiles" in answer.stderr
 
 
-def test_it_is_to_see_everybody(public_binary):
-    """The agent does not start where record does, for this user's own processes alone."""
+def test_the_agent_needs_access_to_all_processes(public_binary):
+    """Where record works only for the user's own processes, the agent does not start."""
     prefix = as_nobody(CAPABILITIES - {"dac_read_search"})
     words = ("--listen", "off", "--push", "pyroscope+http://127.0.0.1:9")
     answer = run(public_binary, "--agent", *words, prefix=prefix)
@@ -78,7 +78,7 @@ def test_it_is_to_see_everybody(public_binary):
 
 
 def test_native_frames(binary, tmp_path):
-    """They are needed where they are wanted, and so is memory for their tables."""
+    """With `native`, native frames and memory for their tables are required."""
     def verdict(name, *options, prefix=()):
         answer = run(binary, "--json", "--agent", "--listen", "off", "--store", tmp_path, "--store-size", "1M",
                      *options, prefix=prefix)
@@ -97,7 +97,7 @@ def test_native_frames(binary, tmp_path):
     assert verdict("memory", "--native", "--unwind-memory", "1G", prefix=little)[0] == "LIMITED"
 
 
-def test_the_table_says_the_same(binary, tmp_path):
+def test_the_table_names_the_agent(binary, tmp_path):
     answer = run(binary, "--agent", "--store", tmp_path / "store")
     assert answer.stdout.splitlines()[-1] == "pybpfprof agent works here."
 
@@ -111,8 +111,8 @@ def test_a_store_without_room(size, verdict, binary, require, tmp_path):
     assert "--store-size is 1024 MiB" in said
 
 
-def test_a_store_that_has_some_already(binary, require, agent, store):
-    """That much more room is not needed."""
+def test_a_store_that_uses_space_already(binary, require, agent, store):
+    """The store's own size reduces the space that it needs."""
     require("unshare")
     run = agent("--window", "0.2s", "--listen", "off")
     wait_for(store.windows)
@@ -136,7 +136,7 @@ def make_newer(store):
     (lambda store: pathlib.Path(store.path).write_bytes(b"no database" * 1000), "is corrupt"),
     (make_newer, "made by a newer pybpfprof")])
 def test_a_store_that_the_agent_refuses(damage, says, binary, tool, store):
-    """With its reason; one that is empty yet it takes."""
+    """The reason is reported.  An empty database is accepted."""
     options = ("--store", store.folder, "--store-size", "1M")
     os.mkdir(store.folder)
     open(store.path, "wb").close()
@@ -149,8 +149,8 @@ def test_a_store_that_the_agent_refuses(damage, says, binary, tool, store):
     assert (name, verdict) == ("store", "MISSING") and says in said
 
 
-def test_it_says_more(binary, tmp_path):
-    """Also where the agent's options are looked at."""
+def test_verbose(binary, tmp_path):
+    """-v works together with --agent."""
     answer = run(binary, "-v", "--agent", "--store", tmp_path, prefix=deny(321, errno.EPERM))
     assert answer.returncode == NOT_ALLOWED and "libbpf: " in answer.stderr, answer.stderr
 
@@ -168,7 +168,7 @@ def listening(binary, *options, **more):
 
 
 def test_where_it_listens(binary, tmp_path):
-    """Nothing is left there; only what was chosen is needed."""
+    """The check leaves the address free.  An address given by --listen must be usable."""
     options = ("--store", tmp_path, "--store-size", "1M", "--listen")
     with socket.create_server(("127.0.0.1", 0)) as taken:
         address = "127.0.0.1:%d" % taken.getsockname()[1]
@@ -184,8 +184,8 @@ def test_where_it_listens(binary, tmp_path):
     assert "not listening" in listening(binary, *options, "off")[1]
 
 
-def test_it_cannot_listen_by_default(binary, tmp_path):
-    """The agent does without, then."""
+def test_the_default_address_is_unusable(binary, tmp_path):
+    """The agent then runs without HTTP."""
     bind = 49
     answer = run(binary, "--json", "--agent", "--store", tmp_path, "--store-size", "1M",
                  prefix=deny(bind, errno.EACCES))
@@ -195,13 +195,13 @@ def test_it_cannot_listen_by_default(binary, tmp_path):
     assert answer.returncode == 0
 
 
-def test_backends_that_cannot_be_had(binary, tmp_path, backend, authority):  # noqa: F811
+def test_unusable_backends(binary, tmp_path, backend, authority):  # noqa: F811
     gone, proof = backend("pyroscope"), authority("ours")
     gone.stop()
     unproved = backend("parca", authority("theirs").sign("IP:127.0.0.1"))
     token = tmp_path / "token"
     token.write_text("secret")
-    # Root may read it, but what sends may not.
+    # Root may read the file, but the push process may not.
     os.chown(token, 65534, 65534)
     token.chmod(0o600)
     rows = found(binary, "--push", gone.url(), "--push",
@@ -212,7 +212,7 @@ def test_backends_that_cannot_be_had(binary, tmp_path, backend, authority):  # n
         assert wanted in said
 
 
-def test_an_api_server_that_does_not_tell(binary, tmp_path, cluster):  # noqa: F811
+def test_an_api_server_that_refuses(binary, tmp_path, cluster):  # noqa: F811
     server = cluster()
     options = ("--store", tmp_path, "--store-size", "1M", "--kubernetes", server.url,
                "--kubernetes-credentials")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""pybpfprof check: what limits of a process, and of its control group, cost."""
+"""pybpfprof check: the effects of limits of the process and of its cgroup."""
 
 import contextlib
 import errno
@@ -17,7 +17,7 @@ FAILED = 1
 
 @contextlib.contextmanager
 def memory_group(mib):
-    """What, before a command, runs it where it may have so much memory."""
+    """A command's prefix that runs it in a cgroup with a memory limit of MIB."""
     places = ("/sys/fs/cgroup/memory/memory.limit_in_bytes", "memory.limit_in_bytes"), \
              ("/sys/fs/cgroup/cgroup.subtree_control", "memory.max")
     root, limit = next(((os.path.dirname(path), limit) for path, limit in places if os.path.exists(path)), (None, None))
@@ -61,13 +61,13 @@ class TestLimits:
         assert re.search("[0-9]+ MiB of data.*ulimit -d unlimited", checks.words("memory"))
         assert missing or not checks.named("MISSING")
 
-    def test_memory_that_cannot_be_told(self, binary):
-        """Without the control groups' files there may be a limit, or none."""
+    def test_unknown_memory_limit(self, binary):
+        """Without the cgroup files there may or may not be a limit."""
         checks = Checks(binary, with_shell("mount -t tmpfs none /sys/fs/cgroup")).expect()
         assert "not visible here" in checks.words("memory") and "no limit" not in checks.words("memory")
 
     def test_too_little_memory_for_the_program(self, binary, tmp_path):
-        """It is not loaded then."""
+        """The BPF program is then not loaded."""
         script = "\n".join([cover("/proc/$$/cgroup", "0::/a\n", tmp_path),
                             "mount -t tmpfs none /sys/fs/cgroup", "mkdir /sys/fs/cgroup/a",
                             "echo 8388608 >/sys/fs/cgroup/a/memory.max"])
@@ -78,7 +78,7 @@ class TestLimits:
 
     @pytest.mark.parametrize("mib", [8, 12])
     def test_control_group_with_too_little(self, binary, mib):
-        """The kernel ends what loads the program; or it says that there is no memory."""
+        """The kernel kills the process that loads the BPF program, or fails with ENOMEM."""
         with memory_group(mib) as prefix:
             checks = Checks(binary, prefix)
         assert checks.named("MISSING") >= {"memory", "sample"}
@@ -111,7 +111,7 @@ class TestLimits:
 
     @pytest.mark.parametrize("options", ["", "--json", "--help"])
     def test_nowhere_to_print(self, binary, tmp_path, options):
-        """As for each error of a write, whatever was found."""
+        """The exit status is that of any write error, regardless of the verdicts."""
         path = tmp_path / "file"
         for script in "exec %s check %s >%s", "ulimit -f 0; exec %s check %s >%s":
             ended = execute("sh", "-c", script % (binary, options, path))

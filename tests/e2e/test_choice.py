@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Which processes are profiled, as they change while it is recorded, and where there is no room for all."""
+"""Which processes are profiled when they change during a recording, and when there is no room for all."""
 
 import gzip
 import os
@@ -25,20 +25,20 @@ def user_of(pid):
 
 
 class TestWorkersOfOthers:
-    """Whose command lines do not say what they are for."""
+    """Workers whose command lines do not name their program."""
 
     @pytest.mark.parametrize("how", ["text", "shell"])
     def test_chosen_by_the_name_of_their_ancestor(self, how, target, profile, any_python):
         worker = target(any_python, "spawns.py", how).said
         run = profile("-a", "--comm", "spawns.py", "-r", RATE, cpu=0.3, of=[worker])
         assert count(by_process(run)[worker], "work")
-        # A recording without any sample has another status.
+        # The busy program ensures that the recording has samples, and so status 0.
         other = target(any_python, "busy.py").pid
         run = profile("-a", "--exclude", "comm=spawns.py", "-r", RATE, cpu=0.3, of=[worker, other])
         assert worker not in by_process(run)
 
     def test_ancestor_has_ended(self, target, profile, any_python):
-        """Before the profiler looks: it has seen it alive."""
+        """The parent ends before the profiler looks at the worker, but the profiler knew the parent."""
         parent = target(any_python, "spawns.py", "text", "later")
         run = profile.start("-a", "--comm", "spawns.py", "-r", RATE)
         run.wait_sampling()
@@ -77,14 +77,14 @@ class TestUserIsGivenUp:
         assert count(worker, "as_user") > 0
 
     @pytest.mark.prove("truth")
-    def test_worker_is_wanted_no_more(self, follow):
+    def test_worker_is_no_longer_wanted(self, follow):
         own, worker = follow("--uid", "0", "--comm", "gives_up*")
         assert count(own, "as_root") > 0.05 * SECONDS * RATE
         assert count(worker, "as_user") < 0.5 * SECONDS * RATE
 
     @pytest.mark.parametrize("options", [("--uid", str(UID)), ("--comm", "wanted-*")])
-    def test_who_is_wanted_again(self, target, profile, any_python, options):
-        """It is asked for the first time after 0.1 s, and later once that has taken twice as long."""
+    def test_a_process_that_is_wanted_again(self, target, profile, any_python, options):
+        """The filter is first checked again after 0.1 s, and then at growing intervals."""
         comes_back = target(any_python, "comes_back.py", UID, 0.3, 1, SECONDS)
         recording = profile.start("-a", "-r", RATE, *options)
         recording.wait_sampling()
@@ -97,8 +97,8 @@ class TestUserIsGivenUp:
         assert len({frames[0].label for frames, _ in run.stacks if process_of(frames)[0] == comes_back.pid}) == 1
 
     @pytest.mark.parametrize("options, seconds", [((), 0), (("--comm", "gives_up*"), 1)])
-    def test_whose_it_is_in_the_end(self, profile, server, tmp_path, options, seconds):
-        """Whether it was asked about meanwhile or not."""
+    def test_the_last_user_is_shown(self, profile, server, tmp_path, options, seconds):
+        """The user is right whether or not it was checked during the recording."""
         output = str(tmp_path / "all.pb.gz")
         recording = profile.start("-p", server.pid, "-s", "-o", output, *options, files=False)
         recording.wait_sampling()
@@ -127,8 +127,8 @@ class TestUserIsGivenUp:
 
     @pytest.fixture
     def one_shots(self, target, profile, any_python, tmp_path):
-        """one_shots(SECONDS): (a run of processes that work so long each, those of its samples that are unknown,
-        how many of all are due)."""
+        """one_shots(SECONDS): (a run with processes that work SECONDS each, its number of samples of unknown
+        processes, the expected number of samples)."""
         program = tmp_path / "one_shots.py"
         program.write_text(self.ONE_SHOTS)
 
@@ -144,8 +144,8 @@ class TestUserIsGivenUp:
             return run, run.ledger["unknown_commands"].get("one_shots.py", 0), children * seconds * rate
         return record
 
-    def test_who_does_not_live_until_it_is_asked_again(self, one_shots):
-        """What there was of it is in the profile, or among what is unknown by its name."""
+    def test_processes_that_end_before_the_next_check(self, one_shots):
+        """Their samples are in the profile or counted as unknown under their name."""
         run, unknown, _ = one_shots(0.06)
         assert run.count_name("spin") > 0
         run, unknown, _ = one_shots(0.005)
@@ -153,15 +153,15 @@ class TestUserIsGivenUp:
 
     @pytest.mark.prove("truth")
     @pytest.mark.parametrize("seconds, part", [(0.06, 0.4), (0.005, 0)])
-    def test_how_much_there_is_of_who_does_not_live_long(self, one_shots, measured, seconds, part):
+    def test_the_samples_of_short_lived_processes(self, one_shots, measured, seconds, part):
         run, unknown, due = one_shots(seconds)
         measured("samples of processes of %g s that change their user, in the profile and unknown" % seconds,
                  "%.2f" % ((run.samples + unknown) / due), "> 0.8 of those due")
         assert run.samples + unknown > 0.8 * due
         assert run.count_name("spin") >= part * due
 
-    def test_whose_it_was_that_did_not_live_long(self, profile, server, tmp_path):
-        """It has ended long before the recording does."""
+    def test_the_user_of_an_ended_process(self, profile, server, tmp_path):
+        """The process ends long before the recording."""
         output = str(tmp_path / "all.pb.gz")
         recording = profile.start("-a", "-r", RATE, "-o", output, files=False)
         recording.wait_sampling()
@@ -174,7 +174,7 @@ class TestUserIsGivenUp:
 
 
 class TestKnownFile:
-    """What runs it is walked from its exec on, and whether it is wanted is asked meanwhile."""
+    """Processes that run a known file are walked from their exec on.  Meanwhile the filter is checked."""
 
     RATE = 997
     COUNT = 40
@@ -189,8 +189,8 @@ class TestKnownFile:
 
     @pytest.fixture
     def shell(self, tmp_path):
-        """shell(TEXT): one that waits for a line, then makes the file of $python known and runs TEXT; there
-        are the scripts wanted.py and unwanted.py."""
+        """shell(TEXT): a shell that waits for a line, makes the Python's file known to the profiler and runs
+        TEXT, which can run the scripts wanted.py and unwanted.py."""
         pythons = [python for python in own_pythons() if "libpython" not in dependencies(python.path)]
         if not pythons:
             missing("Python that is one file")
@@ -210,7 +210,7 @@ class TestKnownFile:
             process.wait()
 
     def record(self, profile, shell, *options, meanwhile=lambda run: None, status=0):
-        """Of the scripts wanted.py, as {pid: stacks}, while SHELL runs to its end."""
+        """Records while SHELL runs to its end.  Returns the run and {pid: stacks} of wanted.py's processes."""
         run = profile.start("-a", "-r", self.RATE, *options)
         run.wait_sampling()
         shell.stdin.write(b"\n")
@@ -231,27 +231,27 @@ class TestKnownFile:
         assert "wanted.py" not in run.ledger["unknown_commands"]
         return run, processes
 
-    def test_short_ones(self, profile, shell):
+    def test_short_processes(self, profile, shell):
         _, processes = self.short_ones(profile, shell)
         assert any(count(stacks, "spin") for stacks in processes.values())
 
     @pytest.mark.prove("truth")
-    def test_how_many_short_ones(self, profile, shell, measured):
-        """All of them, and all of each."""
+    def test_the_number_of_short_processes(self, profile, shell, measured):
+        """Nearly all processes and all their samples are in the profile."""
         run, processes = self.short_ones(profile, shell)
         measured("processes of 3 ms that a filter wants", len(processes), ">= %g" % (0.95 * self.COUNT))
         assert len(processes) >= 0.95 * self.COUNT
         assert run.ledger["errors"]["not_known_yet"] <= 0.02 * run.samples
 
-    def test_what_is_wanted_later(self, profile, shell):
-        """The same stack before and after."""
+    def test_a_process_that_is_wanted_later(self, profile, shell):
+        """Its stack is the same before and after it changes its user."""
         _, processes = self.record(profile, shell("run wanted.py 0:0.05 %d:1.5" % UID), "--uid", UID)
         (stacks,) = processes.values()
         assert count(stacks, "spin") > 0
 
     @pytest.fixture
     def whose_is_gone(self, profile, shell, tmp_path):
-        """whose_is_gone(OPTION...): as record(); the profiler does not look while there is a wanted.py."""
+        """whose_is_gone(OPTION...): as record(), but the profiler is stopped while wanted.py runs."""
         waiting, go = tmp_path / "waiting", tmp_path / "go"
         started = shell("touch waiting; until [ -e go ]; do sleep 0.05; done; run wanted.py 0:0.1")
 
@@ -263,21 +263,20 @@ class TestKnownFile:
             run.process.send_signal(signal.SIGCONT)
         return lambda *options, **others: self.record(profile, started, *options, meanwhile=sleep_through_it, **others)
 
-    def test_what_is_gone_before_it_is_asked(self, whose_is_gone):
+    def test_the_user_of_a_process_that_ended_unseen_is_unknown(self, whose_is_gone):
         run, processes = whose_is_gone("--uid", UID, status=5)
         assert not processes
         assert run.ledger["samples_of_unknown_processes"] > 0
         assert run.ledger["unknown_commands"]["wanted.py"] > 0
         assert "that the filter wants" in run.stderr
 
-    def test_what_is_gone_is_known_by_its_words(self, whose_is_gone):
+    def test_a_process_that_ended_unseen_is_known_by_its_command(self, whose_is_gone):
         _, processes = whose_is_gone("--comm", "wanted.py")
         assert len(processes) == 1
 
 
 class TestFewPlaces:
-    def test_who_comes_last_is_sampled_once_another_has_ended(self, target, profile, any_python,
-                                                              tmp_path):
+    def test_a_process_gets_a_place_once_another_has_ended(self, target, profile, any_python, tmp_path):
         program = tmp_path / "places.py"
         program.write_text(
             "import os, sys, time\n"
@@ -325,13 +324,13 @@ class TestFewPlaces:
 
     @pytest.fixture
     def idle(self, target, any_python, tmp_path):
-        """idle(COUNT...): a Python with so many children that do nothing, and so many more at each line."""
+        """idle(COUNT...): a Python that forks COUNT idle children, the next COUNT after each line of input."""
         program = tmp_path / "idle_of_this_test.py"
         program.write_text(self.IDLE)
         return lambda *counts: target.start([*any_python.command, str(program), *map(str, counts)])
 
-    def test_what_is_not_wanted_keeps_nobody_out(self, target, idle, profile, any_python):
-        """What is there already, and what comes later.  Any process may have a place for a moment."""
+    def test_unwanted_processes_take_no_places(self, target, idle, profile, any_python):
+        """This holds for existing and for new processes.  Any process may take a place briefly."""
         parent = idle(PLACES, PLACES)
         run = profile.start("-a", "-r", RATE, "--max-processes", PLACES, "--comm", "deep.py")
         run.wait_sampling()
@@ -348,11 +347,11 @@ class TestFewPlaces:
                 "        while True: pass\n"
                 "sys.exit(subprocess.call(sys.argv[2:]))\n")
 
-    # BPF gives each process that starts on the machine a place for a moment.
+    # BPF briefly gives each new process on the machine a place.
     @pytest.mark.alone
     @pytest.mark.parametrize("options", [(), ("-q",)])
-    def test_who_runs_already_and_has_no_room_is_counted(self, profile, any_python, require, tmp_path, options):
-        """Also where nothing is said.  What there is of a PID namespace, in which the profiler is, too."""
+    def test_running_processes_without_room_are_counted(self, profile, any_python, require, tmp_path, options):
+        """They are counted even with -q.  The processes share a PID namespace with the profiler."""
         program = tmp_path / "spinning.py"
         program.write_text(self.SPINNING)
         children, places = 6, 3
@@ -363,7 +362,7 @@ class TestFewPlaces:
         assert run.ledger["processes_without_room"] == children + 1 - places
         assert ("processes beyond the limit: 4" in run.stderr) == (not options)
 
-    def test_no_samples_for_want_of_room(self, idle, binary):
+    def test_no_samples_within_the_limit(self, idle, binary):
         assert idle(3)
         result = subprocess.run(
             [binary, "-a", "--max-processes", "1", "--comm", "idle_of*", "-d", "0.5",
@@ -373,7 +372,7 @@ class TestFewPlaces:
 
 
 class TestNoneIsChosen:
-    def test_it_is_said(self, target, any_python, binary):
+    def test_a_message_says_so(self, target, any_python, binary):
         assert target(any_python, "deep.py", 10)
         result = subprocess.run([binary, "-a", "--container", "abcd", "-d", "0.5", "-f", "folded", "-o", os.devnull],
                                 stderr=subprocess.PIPE, timeout=120)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Threads and processes that come and go, many targets, the highest rate: the profiler stays small.
+"""The profiler stays small with threads and processes that come and go, many targets and the highest rate.
 
-`make prove PARTS=churn` takes half an hour; what is in tier 2 sees that each kind is followed at all.
+`make prove PARTS=churn` takes half an hour.  The tests in tier 2 only check that each kind is followed.
 """
 
 import os
@@ -23,37 +23,37 @@ CROWD = 200
 BRIEF = max(5000, 50 * SECONDS)
 THREADS = 1000
 
-# From the moment that sampling begins, however long it takes: stacks, and what is sent, come to be as
-# many as there is room for.
+# Allowed growth since sampling began, for any duration: the buffers for stacks and records fill up to their
+# limits.
 GROWTH_KB = 12 * 1024
-# Each process is in the profile, and in what is written; three times what was measured.
+# Each process stays in the profile and in the output; three times the measured size.
 GROWTH_KB_A_PROCESS = 4
-# Of each process that is known, its root directory and its mounts.
+# Each known process has two open files: its root directory and its mounts.
 FILES_A_PROCESS = 2
-# Some have ended, and are not forgotten yet.
+# Includes ended processes that are not forgotten yet.
 PROCESSES_AT_ONCE = 50
-# What a child has not touched yet is in no memory, and the call that it returns from has no frame; four
-# times what was measured.
+# A new child's untouched pages are not mapped, and it has no frame while it returns from fork; four times
+# the measured number.
 ERRORS_A_PROCESS = 0.1
 
 pytestmark = pytest.mark.timeout(2 * SECONDS + 300)
 
 
 def size_of(pid):
-    """Its memory, KiB, and its open files."""
+    """The process's memory in KiB and its number of open files."""
     with open("/proc/%d/status" % pid, encoding="ascii") as status:
         memory = int(re.search(r"VmRSS:\s*(\d+) kB", status.read()).group(1))
     return memory, len(os.listdir("/proc/%d/fd" % pid))
 
 
 def run_ns(pid):
-    """CPU time of a process of one thread."""
+    """CPU time of a single-threaded process."""
     with open("/proc/%d/schedstat" % pid, encoding="ascii") as schedstat:
         return int(schedstat.read().split()[0])
 
 
 def watch(run, seconds, is_enough=lambda: True):
-    """What size_of a run is, again and again."""
+    """The sizes of a run over time: size_of() ten times in SECONDS, and on until IS_ENOUGH."""
     sizes = []
     until = time.monotonic() + seconds
     while time.monotonic() < until or not is_enough():
@@ -64,7 +64,7 @@ def watch(run, seconds, is_enough=lambda: True):
 
 
 def check_size(run, sizes, measured):
-    """It grows by what is recorded alone, however long that takes; SIZES: of it, one after the other."""
+    """The profiler grows only by the recorded processes.  SIZES are its sizes over time."""
     memory = [kilobytes for kilobytes, _ in sizes]
     processes = len(by_process(run))
     most = GROWTH_KB + GROWTH_KB_A_PROCESS * processes
@@ -75,7 +75,7 @@ def check_size(run, sizes, measured):
 
 
 def check_samples(run, measured):
-    """Nothing is lost, and what is walked has its whole stack, but where a process begins."""
+    """No sample is lost, and walked stacks are whole, except at the start of a process."""
     ledger = run.ledger
     assert ledger["lost"] == ledger["untold_processes"] == ledger["processes_without_room"] == 0
     walked = run.samples - ledger["errors"]["not_known_yet"]
@@ -86,7 +86,7 @@ def check_samples(run, measured):
 
 
 def seen_children(run):
-    """How many processes were sampled in the millisecond of in_child(), which is five periods at least."""
+    """The number of processes sampled in in_child(), which lasts a millisecond, at least five periods."""
     return sum(count(stacks, "in_child") > 0 for stacks in by_process(run).values())
 
 
@@ -106,8 +106,8 @@ def test_threads_and_processes(any_python, target, profile, tmp_path, measured):
     assert seen_children(run) >= whole_at_least(children)
 
 
-def test_what_comes_and_goes(any_python, target, profile, tmp_path):
-    """Some of each kind is sampled, and all samples are accounted for."""
+def test_new_threads_and_processes_are_sampled(any_python, target, profile, tmp_path):
+    """Threads and children are sampled, and all samples are accounted for."""
     program = target(any_python, "churn.py", 20, tmp_path / "ended")
     ended = Totals(str(tmp_path / "ended"), 2)
     run = profile.start("-p", program.pid, "-s", "-r", 999)
@@ -128,7 +128,7 @@ def test_many_targets(any_python, target, profile):
     run = profile.start("-p", pids, "-r", RATE)
     run.wait_sampling()
     sizes = watch(run, 1)
-    # Thirty periods of each.
+    # Each process runs for thirty periods.
     ends = {pid: run_ns(pid) + 3e6 for pid in program.said}
     deadline = time.monotonic() + PATIENCE
     while any(run_ns(pid) < end for pid, end in ends.items()):
@@ -145,7 +145,7 @@ def test_many_targets(any_python, target, profile):
 
 @pytest.mark.prove("churn")
 def test_brief_processes(any_python, profile, measured):
-    """Each is followed, sampled and forgotten, but for what the profile has of it."""
+    """Each process is followed, sampled and forgotten, except for its part of the profile."""
     program = os.path.join(PROGRAMS, "brief_processes.py")
     run = profile.start("-s", "-r", RATE, command=[*any_python.command, program, BRIEF])
     run.wait_sampling()
@@ -154,7 +154,7 @@ def test_brief_processes(any_python, profile, measured):
         try:
             sizes.append(size_of(run.pid))
         except (OSError, AttributeError):
-            break  # it ends
+            break  # the run is ending
         time.sleep(0.2)
     run.load()
     check_size(run, sizes, measured)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Targets in containers, and the profiler in one: by which numbers processes go, and whose files
-are theirs.
+"""Targets in containers, and the profiler in a container: which PIDs apply, and which files belong to a
+process.
 
-Every sample must have its whole stack, as on the machine itself.
+Every sample must have its whole stack, as outside containers.
 """
 
 import glob
@@ -23,15 +23,15 @@ from test_check import NO_PROGRAM, Checks
 FAILED, USAGE, NOT_PYTHON, NOT_ALLOWED = 1, 2, 3, 4
 BUSY = os.path.join(PROGRAMS, "busy.py")
 THREADS = os.path.join(PROGRAMS, "numbered_threads.py")
-# What this machine may have of its own, if it is a container itself; and the root of one is laid over its.
+# Removes the files that name a container.  This machine may be one, and the container's overlay shows its files.
 WITHOUT_FILES = ["sh", "-c", 'rm -f /.dockerenv /run/.containerenv /run/systemd/container; exec "$@"', "sh"]
 WAIT = ["/bin/sh", "-c", "echo ready; exec sleep infinity"]
 THREAD = re.compile(r"thread \((\d+)\): (.*)")
 
-# Of root's processes; those of others take CAP_DAC_READ_SEARCH, too.
+# Sufficient for root's processes.  Other users' processes need CAP_DAC_READ_SEARCH, too.
 CAPABILITIES = {"bpf", "perfmon", "sys_ptrace", "checkpoint_restore"}
 
-# It says which child of it has ended, and takes no notice.
+# Prints the PID of its ended child, and does not reap it.
 ZOMBIE = """
 import os, time
 child = os.fork() or os._exit(0)
@@ -49,13 +49,13 @@ os.execv("/tmp/worker", ["worker", "-c",
 
 
 def other_distributions():
-    """The newest Python of each."""
+    """The newest Python of each other distribution."""
     return list({python.root: python for python in find_pythons()
                  if python.root and python.kind == RELEASE}.values())
 
 
 def other_libcs():
-    """Those, and musl where all is wanted."""
+    """Other distributions' Pythons, and musl's if wants_all()."""
     return other_distributions() + (musl_pythons() if wants_all() else [])
 
 
@@ -65,7 +65,7 @@ def container(require, target, tmp_path):
     running = []
 
     def start(*arguments, **options):
-        # Another user of a user namespace has to get there, too.
+        # The users of a user namespace must be able to enter the folders.
         for folder in (tmp_path, *tmp_path.parents):
             if str(folder) != "/" and not os.stat(str(folder)).st_mode & stat.S_ISVTX:
                 os.chmod(str(folder), os.stat(str(folder)).st_mode | 0o055)
@@ -87,7 +87,8 @@ def namespace(require, target):
 
 
 def record_some(profile, *arguments, **options):
-    """A Run with samples, however busy the machine is: those who run it elsewhere pass on no signal."""
+    """A Run with samples, retried on a busy machine.  It has a fixed duration because the prefix commands
+    do not forward signals."""
     for _ in range(40):
         run = profile("-d", 0.5, "-r", 499, "-p", *arguments, **options)
         if run.ledger["python"]:
@@ -97,7 +98,7 @@ def record_some(profile, *arguments, **options):
 
 @pytest.fixture
 def expect_whole(profile):
-    """expect_whole(PID, ARGUMENT..., prefix=...): a Run with samples, each stack of which is whole."""
+    """expect_whole(PID, ARGUMENT..., prefix=...): a Run with samples, all with whole stacks."""
     def check(*arguments, **options):
         run = record_some(profile, *arguments, "-t", **options)
         assert run.count_name("spin") == run.ledger["python"], run.stderr
@@ -107,14 +108,14 @@ def expect_whole(profile):
 
 
 def threads(run):
-    """{thread ID: name} of those in a profile."""
+    """{thread ID: name} of the threads in a profile."""
     labels = (THREAD.fullmatch(frames[0].label) for frames, _ in run.stacks)
     return {int(label.group(1)): label.group(2) for label in labels}
 
 
 def said_threads(said, pid=None, level=0):
-    """The same, as numbered_threads.py said it; of process PID by the numbers of the PID namespace
-    LEVEL below this machine's, in place of its own."""
+    """{thread ID: name} as numbered_threads.py printed it.  With PID, its thread IDs are converted to those
+    of the PID namespace LEVEL levels below this machine's."""
     known = {}
     for path in glob.glob("/proc/%s/task/*" % pid):
         known[numbers(path)[-1]] = numbers(path)[level]
@@ -124,7 +125,7 @@ def said_threads(said, pid=None, level=0):
 class TestTargets:
     @pytest.mark.pythons(which=other_libcs)
     def test_all_namespaces(self, python, container, expect_whole):
-        """Another distribution's C library, an overlay, and a cgroup as Kubernetes has them."""
+        """The target has another distribution's C library, an overlay root and a cgroup as in Kubernetes."""
         started = container(python.root or "/", [python.path, "/programs/numbered_threads.py"])
         with open("/proc/%d/cgroup" % started.pid, encoding="ascii") as cgroup:
             assert ":/kubepods/burstable/pod" in cgroup.read()
@@ -143,7 +144,7 @@ class TestTargets:
         expect_whole(started.pid)
 
     def test_perf_map(self, any_python, container, profile):
-        """In its own /tmp, by its own number, of its own user."""
+        """The perf map is in the container's /tmp, is named by its PID there and belongs to its user."""
         started = container("/", [any_python.path, "/programs/jit_code.py", "whole"],
                             namespaces=(*NAMESPACES, "user"))
         assert os.path.exists("/proc/%d/root/tmp/perf-1.map" % started.pid)
@@ -158,7 +159,7 @@ class TestTargets:
 
     @pytest.mark.pythons(which=lambda: other_distributions()[:1])
     def test_files_of_its_own_root(self, python, container, expect_whole, tmp_path):
-        """What is a package is seen where the process sees it."""
+        """Whether a folder is a package is looked up in the process's own root."""
         package = tmp_path / "application" / "package"
         package.mkdir(parents=True)
         (package / "__init__.py").write_text("")
@@ -182,7 +183,7 @@ class TestTargets:
 
 
 class TestIdentity:
-    """Whose a container's process is, by the cgroup that runc has made for it."""
+    """The identity of a container's process, derived from its cgroup, which runc made."""
 
     @pytest.mark.parametrize("cgroup, runtime, has_pod", [
         ("/kubepods/burstable/pod{pod}/{id}", None, True),
@@ -202,7 +203,7 @@ class TestIdentity:
         assert found.get("pod_uid") == (started.pod if has_pod else None)
         assert found["short_name"] == "idle.py"
         assert "unit" not in found
-        # Its root has users of its own.
+        # The container's root has its own user database, so there is no name.
         assert (found["uid"], found["user"]) == ("0", "0")
 
     def test_user_namespace(self, any_python, container, identity):
@@ -213,7 +214,7 @@ class TestIdentity:
         assert (found["uid"], found["user"]) == (str(FIRST_UID), str(FIRST_UID))
 
     def test_within(self, any_python, container, identity, tool):
-        """In a cgroup namespace the path is a part of it: what that does not tell is not known."""
+        """Inside a cgroup namespace the path is relative, so the container is unknown."""
         folder = bind(os.path.dirname(tool("identity_dump")))
         started = container("/", [any_python.path, "/programs/idle.py"], mounts=[folder])
         found = identity(1, prefix=started.enter)
@@ -224,7 +225,7 @@ class TestIdentity:
 
 
 class TestAmongAll:
-    """-a finds what containers run, each with a Python of its own, and tells them apart."""
+    """-a finds processes in containers with different Pythons, and tells them apart."""
 
     RATE = 199
 
@@ -267,7 +268,7 @@ class TestAmongAll:
 
 
 class TestProfiler:
-    """The profiler in a container, with the capabilities that it needs and no others."""
+    """The profiler in a container, with only the capabilities that it needs."""
 
     SYSFS = {"destination": "/sys", "type": "sysfs", "source": "sysfs", "options": ["ro"]}
     NO_BTF = {"destination": "/sys/kernel/btf", "type": "tmpfs", "source": "tmpfs"}
@@ -281,7 +282,7 @@ class TestProfiler:
 
     def test_with_the_hosts_processes(self, container, binary, tmp_path, any_python, target,
                                       expect_whole):
-        """As with --pid=host: the host's processes, and those of another container."""
+        """As with --pid=host, it profiles processes of the host and of another container."""
         on_host = target(any_python, BUSY)
         beside = container("/", [any_python.path, "/programs/busy.py"])
         inside = self.inside(container, binary, tmp_path, WAIT, self.WITH_HOSTS)
@@ -295,7 +296,7 @@ class TestProfiler:
         assert found.items() <= said_threads(inside.said).items()
 
     def test_check(self, container, binary, tmp_path, any_python, target, expect_whole):
-        """It finds all that is needed where a profile can be had."""
+        """Check succeeds where profiling works."""
         inside = self.inside(container, binary, tmp_path, WAIT, self.WITH_HOSTS, conftest.CAPABILITIES)
         checks = Checks(binary, inside.enter).expect()
         assert checks.checks["container"]["found"].startswith("yes")
@@ -308,7 +309,7 @@ class TestProfiler:
         ({"cgroup"}, "/pybpfprof-{id}-test", "PID namespace"),
     ], ids=["cgroup-namespace", "cgroup", "pid-namespace"])
     def test_check_knows_a_container(self, without, cgroup, sign, container, binary, tmp_path):
-        """Also one whose runtime has left no file that says so."""
+        """Check recognizes a container even without a file from its runtime."""
         names = [name for name in NAMESPACES if name not in without]
         inside = self.inside(container, binary, tmp_path, WAIT, names, cgroup=cgroup)
         found = Checks(binary, inside.enter + WITHOUT_FILES).checks["container"]["found"]
@@ -323,7 +324,7 @@ class TestProfiler:
     ], ids=["bpf", "perfmon", "checkpoint_restore", "btf", "sysfs"])
     def test_check_names_what_is_missing(self, lacking, mounts, unmet, container, binary, tmp_path,
                                          any_python, target, profile):
-        """And then there is no profile either."""
+        """Profiling fails, too."""
         inside = self.inside(container, binary, tmp_path, WAIT, self.WITH_HOSTS,
                              conftest.CAPABILITIES - {lacking}, mounts)
         checks = Checks(binary, inside.enter).expect(unmet)
@@ -334,8 +335,8 @@ class TestProfiler:
     @pytest.mark.parametrize("lacking, status", [("sys_ptrace", NOT_ALLOWED), ("dac_read_search", 0)])
     def test_check_names_what_limits(self, lacking, status, container, binary, tmp_path, any_python, target,
                                      profile):
-        """Where profiles can be had of some processes alone.  To the host's root this one is the same user, with
-        fewer rights."""
+        """Only some processes can be profiled.  The container's root is the same user as the host's, but with
+        fewer capabilities."""
         name = "CAP_" + lacking.upper()
         inside = self.inside(container, binary, tmp_path, WAIT, self.WITH_HOSTS,
                              conftest.CAPABILITIES - {lacking})
@@ -347,7 +348,7 @@ class TestProfiler:
 
 
 def start_as(space, number, python):
-    """Starts a Python with that NUMBER in the namespace; its numbers."""
+    """Starts a Python with the PID NUMBER in the namespace.  Returns its PIDs."""
     choose = "echo %d >/proc/sys/kernel/ns_last_pid; %s %s; exit" % (number - 1, python.path, BUSY)
     found, _ = space.start("sh", "-c", choose)
     if found[-1] != number:
@@ -356,10 +357,10 @@ def start_as(space, number, python):
 
 
 class TestNumbers:
-    """Whose numbers of processes are meant, and shown."""
+    """PIDs are those of the profiler's PID namespace, in options and in profiles."""
 
     def test_namespace_within(self, namespace, any_python, expect_whole):
-        """Neither the kernel's numbers nor the target's own."""
+        """The profiler in the middle namespace uses neither the host's PIDs nor the target's own."""
         middle = namespace()
         inner = namespace(middle.enter)
         (on_host, known, own), said = inner.start(any_python.path, THREADS)
@@ -368,21 +369,21 @@ class TestNumbers:
         assert found.items() <= said_threads(said, on_host, level=1).items()
 
     def test_many_threads(self, namespace, any_python, profile):
-        """Those that the kernel is told of, by its number of their process."""
+        """BPF is given the threads' process by its PID on the host."""
         space = namespace()
         (_, here), _ = space.start(any_python.path, os.path.join(PROGRAMS, "many_threads.py"), 1500)
         assert record_some(profile, here, prefix=space.enter)
 
     def test_started_program(self, namespace, any_python, profile):
-        """It ends by itself."""
+        """The profiled program ends by itself."""
         burn = os.path.join(PROGRAMS, "burn.py")
         run = profile("-r", 499, "-t", prefix=namespace().enter,
                       command=[any_python.path, burn, 1])
         assert run.ledger["python"] > 0
         assert all(tid < 100 for tid in threads(run))
 
-    def test_that_of_a_container(self, namespace, any_python, profile):
-        """The user has it from inside; here it is another process, and not a Python."""
+    def test_a_pid_of_a_container(self, namespace, any_python, profile):
+        """The user gives a PID from inside a container.  Here that PID is another process, not a Python."""
         outer = namespace()
         inner = namespace(outer.enter)
         known = numbers("/proc/%d" % inner.pid)[1]
@@ -391,8 +392,8 @@ class TestNumbers:
         assert "process 1 is not a Python" in run.stderr
         assert "PID 1 inside a container is process %d here" % known in run.stderr
 
-    @pytest.mark.alone  # else other containers have a process 2, and not all are named
-    def test_that_of_a_container_and_a_kernel_thread(self, namespace, any_python, profile):
+    @pytest.mark.alone  # other containers would also have a process 2, and the message does not list all
+    def test_a_pid_of_a_container_and_a_kernel_thread(self, namespace, any_python, profile):
         space = namespace()
         (known, number), _ = space.start(any_python.path, BUSY)
         if number != 2:
@@ -401,8 +402,8 @@ class TestNumbers:
         assert run.status == NOT_PYTHON and "process 2 is a kernel thread" in run.stderr
         assert re.search(r"PID 2 inside a container is process .*\b%d\b" % known, run.stderr)
 
-    def test_that_of_a_container_and_no_process(self, namespace, any_python, profile):
-        """Nor of one any more, nor of the first thread of one."""
+    def test_a_pid_of_a_container_and_no_python(self, namespace, any_python, profile):
+        """Here the PID belongs to no process, to a zombie or to a thread that is not the first."""
         outer = namespace()
         inner = namespace(outer.enter)
         _, tids = outer.start(any_python.path, THREADS)
@@ -415,13 +416,13 @@ class TestNumbers:
             assert run.status == status and words in run.stderr, run.stderr
             assert "PID %d inside a container is process %d here" % (number, known) in run.stderr
 
-    def test_that_of_no_process(self, namespace, profile):
+    def test_a_pid_of_no_process(self, namespace, profile):
         run = profile.attempt("-p", 4321, "-d", 30, prefix=namespace().enter)
         assert run.status == FAILED
         assert len(run.stderr.splitlines()) == 1 and "no process 4321" in run.stderr
 
-    def test_that_of_two_processes(self, namespace, any_python, expect_whole):
-        """One here, another one on the host: a number that was chosen so."""
+    def test_a_pid_of_two_processes(self, namespace, any_python, expect_whole):
+        """One process has the PID here, and another one on the host."""
         space = namespace()
         (on_host, here), _ = space.start(any_python.path, BUSY)
         same = start_as(space, on_host, any_python)[-1]
@@ -430,7 +431,7 @@ class TestNumbers:
         assert "PID %d on the host is process %d here" % (on_host, here) in run.stderr
 
     def test_proc_of_another_namespace(self, profile, require):
-        """/proc is the host's, every other number is not."""
+        """/proc shows the host's PIDs, but the profiler is in another PID namespace."""
         run = profile.attempt("-p", 1, "-d", 30, prefix=[require("unshare"), "-p", "-f"])
         assert run.status == NOT_ALLOWED
         assert len(run.stderr.splitlines()) == 1 and "--mount-proc" in run.stderr
@@ -443,8 +444,8 @@ class TestHiddenProcesses:
 
     @pytest.fixture
     def attempt(self, any_python, target, require, public_binary, profile):
-        """attempt(WORD...): the profiler's exit status, profile and messages, as those words start
-        it."""
+        """attempt(WORD...): the exit status, profile and messages of a profiler with the command prefix
+        WORD..."""
         profile.binary = public_binary
 
         def run(*words, cpu=None):
@@ -470,7 +471,7 @@ class TestHiddenProcesses:
         assert len(error.splitlines()) == 1 and "CAP_SYS_PTRACE" in error
 
     def test_in_a_user_namespace(self, attempt, require):
-        """Whose capabilities are all there, and do not count."""
+        """All capabilities are present in it, but do not count."""
         status, _, error = attempt(require("setpriv"), "--regid=65534", "--clear-groups",
                                    require("unshare"), "-U", "-r")
         assert status == NOT_ALLOWED

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Grafana's dashboard asks for what the agent's /metrics have, by the labels that they have there."""
+"""The Grafana dashboard uses the agent's metrics with their actual labels."""
 
 import json
 import os
@@ -16,9 +16,9 @@ from test_push import authority, backend  # noqa: F401 (fixtures)
 DASHBOARD = os.path.join(ROOT, "deploy", "grafana", "dashboard.json")
 SERIES = re.compile(r"\b((?:pybpfprof|process)_[a-z_]+)(?=[{,])")
 GROUPED = re.compile(r"sum by \(([^)]*)\) \((?:(?:rate|increase)\()?(\w+)\{")
-# Prometheus adds them.
+# Labels that Prometheus adds.
 OF_TARGET = {"instance", "job"}
-# What others that are shown come to, or nobody has to do anything about.
+# Metrics that are sums of others on the dashboard, or that require no action.
 LEFT_OUT = {"pybpfprof_events_total", "pybpfprof_ring_full_total", "pybpfprof_code_objects_total",
             "pybpfprof_native_resumptions_total", "pybpfprof_windows_total", "process_start_time_seconds"}
 
@@ -31,22 +31,22 @@ def dashboard():
 
 @pytest.fixture
 def exposed(pages):  # noqa: F811
-    """{metric: its labels' names}, of an agent that has all that there is."""
-    # Once it has found what there is.
+    """{metric: its label names} of an agent with all features on."""
+    # The agent must have found its targets.
     wait_for(lambda: "pybpfprof_targets" in pages.metrics() and pages.metrics()["pybpfprof_targets"])
     return {name: set(re.findall(r'(\w+)="', " ".join(values)))
             for name, values in pages.metrics().items()}
 
 
 def asked(dashboard):
-    """All that it asks Prometheus for."""
+    """All queries of the dashboard."""
     variables = dashboard["templating"]["list"]
     return [each["expr"] for panel in dashboard["panels"] for each in panel.get("targets", ())] + [
         each["definition"] for each in variables if "definition" in each]
 
 
-def test_all_that_is_there_is_shown(dashboard, exposed):
-    """But for what is left out on purpose; and nothing that is not there."""
+def test_every_metric_is_shown(dashboard, exposed):
+    """All metrics except LEFT_OUT are shown, and all shown metrics and labels exist."""
     names = {name for text in asked(dashboard) for name in SERIES.findall(text)}
     assert len(names) > 10 and names <= set(exposed)
     for text in asked(dashboard):
@@ -55,7 +55,7 @@ def test_all_that_is_there_is_shown(dashboard, exposed):
     assert set(exposed) - names == LEFT_OUT
 
 
-def test_panels_are_apart(dashboard):
+def test_panels_do_not_share_a_place_or_an_id(dashboard):
     places = [(panel["gridPos"]["x"], panel["gridPos"]["y"]) for panel in dashboard["panels"]]
     identifiers = [panel["id"] for panel in dashboard["panels"]]
     assert len(set(places)) == len(set(identifiers)) == len(places)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Which frames a recording has where nobody chose them: a page all that are possible."""
+"""The default kinds of frames: a page has all that are possible."""
 
 import json
 import os
@@ -21,7 +21,7 @@ HIDDEN = "the kernel hides its symbols: its frames are left out"
 
 
 def functions_of(page):
-    """{(name, kind)} of the frames on stacks of a page, whose samples are those of its ledger."""
+    """{(name, kind)} of a page's functions.  Checks that its samples match its ledger."""
     saved = json.loads(re.search(r'id="profile">(.*?)</script>', page, re.DOTALL)[1])
     assert sum(saved["samples"][2::3]) == saved["ledger"]["samples"]
     rows = zip(saved["functions"][0::5], saved["functions"][4::5])
@@ -34,7 +34,8 @@ def kinds_of(page):
 
 @pytest.fixture
 def pages(profile):
-    """pages(CONDITION, ARGUMENT...): runs until that is true of one's page; each is (page, what it said)."""
+    """pages(CONDITION, ARGUMENT...): runs the profiler until CONDITION(page) holds.  Returns [(page, messages)]
+    of all runs."""
     def run(condition, *arguments, **options):
         done = []
 
@@ -67,7 +68,7 @@ def has_python(page):
 
 def test_of_a_process(reading, pages):
     for _, said in pages(has_both, "-p", reading, cpu=BRIEF):
-        # The terminal has what was asked for.
+        # The summary on the terminal has only Python frames, as no others were requested.
         assert "read (native_chain.py" in said and "chain_read" not in said and "[k]" not in said
 
 
@@ -79,7 +80,7 @@ def test_of_a_program(any_python, chain_command, pages):
     pages(has_both, command=[any_python.path, *chain_command("reading", "end")])
 
 
-def test_what_was_asked_for_is_on_the_terminal(any_python, chains, pages):
+def test_requested_frames_are_on_the_terminal(any_python, chains, pages):
     for page, said in pages(lambda page: SPIN in functions_of(page), "-p", chains(any_python, "mixed").pid, "-n",
                             cpu=BRIEF):
         assert SPIN not in functions_of(page) or SPIN[0] in said
@@ -105,7 +106,7 @@ def test_other_formats(suffix, reading, profile, tmp_path):
 
 @pytest.fixture
 def without_room(binary):
-    """The environment of a profiler whose native frames the kernel has no room for."""
+    """The environment of a profiler for which the kernel refuses memory for native frames."""
     return dict(os.environ, LD_PRELOAD=os.path.join(os.path.dirname(binary), "refuse_native.so"))
 
 
@@ -117,7 +118,7 @@ def test_no_room_for_native_frames(reading, pages, without_room):
         assert kinds_of(page) <= {PYTHON, KERNEL, REASON} and said.count(NO_ROOM) == 1
 
 
-def test_no_room_for_native_frames_that_were_asked_for(reading, profile, without_room):
+def test_no_room_for_requested_native_frames(reading, profile, without_room):
     run = profile.attempt("-p", reading, "-n", "-o", os.devnull, "-f", "html", env=without_room)
     assert run.status == NOT_ALLOWED
     line, = run.stderr.splitlines()
@@ -125,7 +126,7 @@ def test_no_room_for_native_frames_that_were_asked_for(reading, profile, without
 
 
 def test_five_capabilities_suffice(reading, pages, profile, public_binary):
-    """But for the kernel's names, where it hides them."""
+    """They suffice for everything but kernel symbols, which may be hidden."""
     profile.binary = public_binary
     for page, said in pages(has_native, "-p", reading, cpu=BRIEF, prefix=as_nobody(CAPABILITIES)):
         assert KERNEL not in kinds_of(page) or HIDDEN not in said

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Where a Python is found that another program has in it, or loads: what lives counts, not what is there."""
+"""Programs that embed or load Python.  The profiler must find the running interpreter, not just a file."""
 
 import collections
 import os
@@ -21,7 +21,7 @@ UNCLEAR, NO_PYTHON = "[thread is in one of several interpreters]", "[no Python o
 
 
 def that_tell_by_the_c_stack():
-    """Where what runs in a thread state is, says whose it is."""
+    """Versions for which the address of the running frame shows the thread of a thread state."""
     return [python for python in pythons_with_libraries() if python.version >= (3, 10)]
 
 
@@ -30,7 +30,7 @@ class TestEmbedding:
     @pytest.mark.pythons(which=pythons_with_libraries)
     @briefly_and_long(1)
     def test_each_version(self, python, embed, profile, figure, measured, cpu):
-        """Whole stacks, with the right names and lines, of a program that has this Python in it."""
+        """A program that embeds this Python has whole stacks with the right names and lines."""
         legal = DeepLegal(python, roots=("<module>", "work"))
         wrong, ways = {}, []
         for how in "shared", "static":
@@ -48,9 +48,9 @@ class TestEmbedding:
 
     @pytest.mark.pythons(which=that_tell_by_the_c_stack)
     @briefly_and_long()
-    def test_state_that_goes_to_another_thread(self, python, embed, profile, cpu):
-        """It names its first thread for ever, which runs no Python any more: that is not known before the
-        other one has been seen in it."""
+    def test_a_thread_state_that_moves_to_another_thread(self, python, embed, profile, cpu):
+        """The thread state keeps naming its first thread, which no longer runs Python.  The profiler learns
+        this only when it sees the other thread use the state."""
         program = embed(python, "shared", BUSY, "handed_on.c") or embed(python, "static", BUSY, "handed_on.c")
         run = profile("-p", program.pid, "-r", 1999, "-t", cpu=cpu)
         first, other = collections.Counter(), collections.Counter()
@@ -76,7 +76,7 @@ class TestEmbedding:
         ["-pie"], ["-no-pie", "-s"], ["-pie", "-s", "-rdynamic"]
     ], ids=["symbols", "stripped", "exported"])
     def test_static(self, embeddable, build, target, expect_whole, options):
-        # 2.7 starts with modules that need the shared one.
+        # At its start 2.7 imports modules that need the shared library.
         linkable = [(python, parts, parts.pic if "-pie" in options else parts.static)
                     for python, parts in embeddable if python.version >= (3,)]
         linkable = [found for found in linkable if found[2]]
@@ -89,8 +89,8 @@ class TestEmbedding:
 
     @pytest.mark.parametrize("pie", ["-no-pie", "-pie"])
     @pytest.mark.parametrize("every", [False, pytest.param(True, marks=pytest.mark.prove("interpreters"))])
-    def test_unnamed(self, embeddable, build, target, expect_whole, home, pie, every):
-        """Nothing is left that says what it is: not even, before 3.10, the section .PyRuntime."""
+    def test_stripped_without_exported_symbols(self, embeddable, build, target, expect_whole, home, pie, every):
+        """No symbol identifies CPython; before 3.10 there is no section .PyRuntime, either."""
         found = [(python, parts, parts.pic if pie == "-pie" else parts.static)
                  for python, parts in embeddable if python.version < (3, 10)]
         found = [(python, parts, library) for python, parts, library in found if library]
@@ -102,7 +102,7 @@ class TestEmbedding:
                                       environment={"PYTHONHOME": home(python, parts)}))
             target.end()
 
-    def test_unnamed_not_begun(self, unnamed, build, host, profile):
+    def test_stripped_and_not_started(self, unnamed, build, host, profile):
         python, parts = unnamed
         path = build("host.c", "-DOWN_COPY", "-no-pie", "-s", *link_static(parts, parts.static))
         started = host("ready", "wait", path=path)
@@ -112,7 +112,7 @@ class TestEmbedding:
     @pytest.mark.pythons(which=fetched_pythons, since=(3, 13))
     @pytest.mark.parametrize("how", ["linked", "loaded"])
     def test_in_a_root_of_its_own(self, python, build, host, target, expect_whole, how):
-        """The versions for which this machine's libc may be too old."""
+        """These are versions for which this machine's libc may be too old."""
         parts = find_fetched_parts(python)
         library = os.path.join("/usr", os.path.relpath(parts.shared, parts.home))
         if how == "linked":
@@ -142,7 +142,7 @@ class TestLoading:
         _, parts = newest
         expect_whole(host(*load(parts), "start", "run=" + SPIN, "ready", "wait"))
 
-    def test_threads_that_came_in(self, newest, host, profile_some):
+    def test_native_threads_that_call_python(self, newest, host, profile_some):
         _, parts = newest
         started = host(*load(parts), "start", "run=" + SPIN, "run=" + SPIN, "ready", "wait")
         run = profile_some(started, "-t")
@@ -176,7 +176,7 @@ class TestLoading:
 
 PROCESS = "process %d:"
 
-# Less than it takes until all are asked.
+# Shorter than the interval after which all processes are examined again.
 WORK_S = 1.5
 WORK = """
 import time
@@ -188,16 +188,16 @@ spin_long_enough()
 
 
 def samples_of(run, pid, name):
-    """Samples of process PID, in a profile of several, that have a frame NAME."""
+    """The samples of process PID that have a frame NAME, in a profile of several processes."""
     return sum(count for frames, count in run.stacks
                if frames[0].label.startswith(PROCESS % pid)
                and any(frame.name == name for frame in frames))
 
 
 class TestAmongAll:
-    """With -a and -s: by what it maps once it runs."""
+    """With -a and -s, a program is recognized by libraries that it loads later."""
 
-    # Beyond the 10 s after which all are asked where the kernel does not tell.
+    # More than the 10 s after which all are examined if the kernel does not report mappings.
     KNOWN_WITHIN_S = 11
 
     RATE = 499
@@ -221,14 +221,14 @@ class TestAmongAll:
 
     @pytest.fixture
     def twice(self, newest, build, target):
-        """A shell that runs a program without a Python, and then with one from its beginning on."""
+        """A shell that runs a program first without Python, and then with Python from the start."""
         _, parts = newest
         words = 'echo ready; read line; "$0" sleep=0.6; "$0" "$@"; true'
         return target.start(["sh", "-c", words, build("host.c"), *load(parts), "start", "main=" + WORK])
 
     @pytest.mark.parametrize("everything", [True, False], ids=["all", "children"])
-    def test_file_that_had_none(self, twice, profile, everything):
-        """What is known of the file of the first one says nothing of the second."""
+    def test_a_file_that_ran_without_python(self, twice, profile, everything):
+        """The result for the first process must not be reused for the second one, which runs the same file."""
         scope = ("-a",) if everything else ("-p", twice.pid, "-s")
         run = profile.start(*scope, "-r", self.RATE)
         run.wait_sampling()
@@ -239,8 +239,8 @@ class TestAmongAll:
         run.load()
         assert run.count_name("spin_long_enough") > 0, run.stderr
 
-    def test_worker_of_one_that_has_none(self, newest, host, profile):
-        """Forked when it was known that its parent has none."""
+    def test_a_worker_whose_parent_has_no_python(self, newest, host, profile):
+        """The worker is forked after the profiler found no Python in its parent."""
         _, parts = newest
         started = host("ready", "line", "sleep=0.5", "fork", "sleep=0.1", *load(parts), "start",
                        "main=" + WORK)
@@ -250,8 +250,8 @@ class TestAmongAll:
         run.load()
         assert run.count_name("spin_long_enough") > 0, run.stderr
 
-    def test_never_known(self, build, host, profile):
-        """What may become a Python, and does not as long as it is looked at, is not left out."""
+    def test_a_process_that_is_never_identified(self, build, host, profile):
+        """A process that might become a Python, but does not during the recording, is still counted."""
         library = build("decoy.c", "-shared", "-fPIC", "-DDECOY=ZERO")
         started = host("ready", "spin", environment={"LD_PRELOAD": library})
         run = profile("-a", "-r", 199, cpu=1, of=[started.pid])
@@ -259,7 +259,7 @@ class TestAmongAll:
         for frames, count in run.stacks:
             if frames[-1].label == "[process not identified yet]":
                 samples[frames[0].label.startswith(PROCESS % started.pid)] += count
-        # Others may come just then.
+        # Other processes may also start.
         assert sum(samples.values()) == run.ledger["errors"]["not_known_yet"]
         assert samples[True] > 0
 
@@ -272,7 +272,7 @@ class TestSeveral:
         return embeddable[0], embeddable[-1]
 
     @pytest.mark.parametrize("living", [0, 1])
-    def test_one_lives(self, two, host, expect_whole, living):
+    def test_only_one_runs(self, two, host, expect_whole, living):
         _, lives = two[living]
         _, rests = two[1 - living]
         expect_whole(host("load=" + rests.shared, *load(lives), "start", "run=" + SPIN,
@@ -280,7 +280,7 @@ class TestSeveral:
 
     @pytest.mark.parametrize("first", ["lives", "rests"])
     def test_loaded_twice(self, newest, host, expect_whole, first):
-        """The same file, once in a namespace of the dynamic linker's own; one of them lives."""
+        """The same file is loaded a second time, in another linker namespace.  Only one copy runs."""
         _, parts = newest
         load, again = "load=" + parts.shared, "again=" + parts.shared
         if first == "lives":
@@ -290,7 +290,7 @@ class TestSeveral:
                            environment={"PYTHONHOME": parts.home})
         expect_whole(started)
 
-    def test_own_copy_rests(self, embeddable, build, host, expect_whole):
+    def test_the_linked_copy_does_not_run(self, embeddable, build, host, expect_whole):
         own = next((parts for _, parts in embeddable if parts.pic), None)
         lives = next((parts for _, parts in reversed(embeddable) if parts is not own), None)
         if not own or not lives:
@@ -298,7 +298,7 @@ class TestSeveral:
         path = build("host.c", "-DOWN_COPY", *link_static(own, own.pic))
         expect_whole(host(*load(lives), "start", "run=" + SPIN, "ready", "wait", path=path))
 
-    def test_both_live(self, two, host, profile_some):
+    def test_both_run(self, two, host, profile_some):
         (older, first), (newer, second) = two
         older_spin, newer_spin = SPIN.replace("spin", "older"), SPIN.replace("spin", "newer")
         started = host(*load(second), "start", "run=" + newer_spin,
@@ -313,7 +313,7 @@ class TestSeveral:
 
     @pytest.mark.parametrize("kind", ["ZERO", "NOISE", "OFFSETS", "LIVING", "OUTSIDE", "HEAD"])
     def test_decoy(self, static_python, build, host, target, expect_whole, profile, kind):
-        """A library that is no CPython but has its symbols, in a Python and in another program."""
+        """A library that has CPython's symbols but is not CPython, in a Python and in another program."""
         library = build("decoy.c", "-shared", "-fPIC", "-DDECOY=" + kind)
         code = "import ctypes\nctypes.CDLL(%r)\nexec(open(%r).read())" % (library, BUSY)
         expect_whole(target.start([static_python.path, "-c", code]))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Everything that can be wrong: how it is told, before the run starts, and the exit status."""
+"""Errors: their messages, which come before the run starts, and their exit status."""
 
 import errno
 import os
@@ -13,12 +13,12 @@ import pytest
 from conftest import CAPABILITIES, PROGRAMS, as_nobody, missing, parse_folded
 
 FAILED, USAGE, NOT_PYTHON, NOT_ALLOWED, NO_SAMPLE = 1, 2, 3, 4, 5
-# Longer than any test waits: what is wrong is told before.
+# Longer than any test waits: errors must be reported before the end.
 LONG = 1000
 
 
 def check(run, status, *words):
-    """One line with every one of WORDS, and nothing on standard output."""
+    """The run printed one line with all WORDS, or two for a usage error, and nothing on standard output."""
     assert run.status == status, run.stderr
     assert run.stdout == b""
     lines = run.stderr.splitlines()
@@ -81,7 +81,7 @@ class TestProcesses:
         program = target(any_python, "idle.py")
         run = profile.start("-q", "-p", program.pid, "-r", 1)
         run.wait_sampling()
-        # It is not to do anything any more.
+        # It must use no CPU time before it ends.
         program.process.kill()
         check(run.load(NO_SAMPLE), NO_SAMPLE, program.pid)
         assert run.stacks == []
@@ -110,7 +110,7 @@ class TestUsage:
 
     @pytest.mark.parametrize("option, value", [("-p", "abc"), ("-d", "soon"), ("-r", "fast"),
                                                ("-f", "pdf"), ("--wrong", None), ("-Z", None)])
-    def test_what_is_bad_is_named(self, profile, option, value):
+    def test_the_bad_word_is_named(self, profile, option, value):
         words = [word for word in ("-p", "1", option, value) if word]
         check(profile.attempt(*words), USAGE, value or option)
 
@@ -120,8 +120,8 @@ class TestUsage:
         (["--nonblocking", "-p", "1"], "never pauses"),
         (["-p", "1", "-f", "raw"], "is called folded here"), (["-p", "1", "-f", "flamegraph"], "is called html here"),
         (["-p", "1", "-o", "x.svg"], "flame.html")])
-    def test_habits_from_elsewhere(self, profile, words, says):
-        """The line says what to use, or that it is not there yet."""
+    def test_options_of_other_profilers(self, profile, words, says):
+        """The message says what to use instead."""
         check(profile.attempt(*words), USAGE, says)
 
     @pytest.mark.parametrize("words, says", [
@@ -170,7 +170,7 @@ class TestOutputs:
         assert os.listdir(tmp_path) == ["link.html"]
 
     def test_both_files_become_one(self, profile, any_python, tmp_path):
-        """Seen too late to refuse it: the profile is what stays."""
+        """This is detected too late to refuse it, so the profile is kept."""
         stats = tmp_path / "stats.json"
         run = profile.attempt("-r", 999, "-o", tmp_path / "%p.folded", "--stats", stats, "--", "sh", "-c",
                               'ln -s $$.folded "$0"; exec "$@"', stats, *any_python.command,
@@ -194,12 +194,12 @@ class TestOutputs:
         check(profile.attempt("-p", busy.pid, "-d", LONG, "-o", "/proc/sys/out.html"), FAILED,
               "/proc/sys")
 
-    def test_a_folder_is_no_file(self, profile, busy, tmp_path):
+    def test_a_folder_in_place_of_a_file(self, profile, busy, tmp_path):
         check(profile.attempt("-p", busy.pid, "-d", LONG, "-f", "html", "-o", tmp_path), FAILED,
               tmp_path, "directory")
 
 
-    def test_a_file_is_no_folder(self, profile, busy, tmp_path):
+    def test_a_file_in_place_of_a_folder(self, profile, busy, tmp_path):
         path = tmp_path / "file"
         path.write_text("")
         check(profile.attempt("-p", busy.pid, "-d", LONG, "-o", path / "out.html"), FAILED,
@@ -239,7 +239,7 @@ class TestCommands:
         path.write_text("text")
         check(profile.attempt(command=[path]), FAILED, path, "Permission denied")
 
-    def test_command_that_is_no_python(self, profile, tmp_path):
+    def test_command_that_is_not_a_python(self, profile, tmp_path):
         run = profile.attempt("-o", tmp_path / "out.html", command=["sh", "-c", "sleep 0.5"])
         assert run.status == NOT_PYTHON, run.stderr
         assert "not a Python" in run.stderr or "no Python" in run.stderr
@@ -248,7 +248,7 @@ class TestCommands:
 
 class TestPermissions:
     def as_nobody(self, binary, capabilities, *arguments):
-        """Runs it as nobody with just these capabilities."""
+        """Runs it as nobody with only these capabilities."""
         words = [*as_nobody(capabilities), binary, *arguments]
         answer = subprocess.run([str(word) for word in words], stdout=subprocess.PIPE,
                                 stderr=subprocess.PIPE, cwd="/tmp", timeout=120)
@@ -283,9 +283,9 @@ class TestPermissions:
         assert "(missing CAP_%s):" % lacking.upper() in error
 
     @pytest.mark.parametrize("lacking", [None, *sorted(CAPABILITIES)])
-    def test_the_kernel_wants_each_capability(self, binary, public_binary, busy, require, lacking):
-        """So none of them could be left out: a profiler that takes itself to hold them all is refused what
-        the one is for that it lacks."""
+    def test_the_kernel_requires_each_capability(self, binary, public_binary, busy, require, lacking):
+        """No capability could be omitted: a profiler that believes it holds all of them is refused by the
+        kernel if one is missing."""
         require("setpriv")
         claiming = shutil.copy(os.path.join(os.path.dirname(binary), "claim_capabilities.so"),
                                os.path.dirname(public_binary))
@@ -299,8 +299,8 @@ class TestPermissions:
         assert answer.returncode == NOT_ALLOWED, answer.stderr
         assert len(answer.stderr.splitlines()) == 1 and "missing CAP_" not in answer.stderr
 
-    def test_ones_own_process_is_no_other_users(self, public_binary, any_python, target, require, profile):
-        """Then its folders are one's own, too."""
+    def test_own_process_without_dac_read_search(self, public_binary, any_python, target, require, profile):
+        """Its folders in /proc belong to the same user."""
         words = [require("setpriv"), "--reuid=65534", "--regid=65534", "--clear-groups"]
         spin = "print('ready', flush=True)\nwhile True: pass"
         program = target.start(words + [any_python.path, "-c", spin])
@@ -322,14 +322,14 @@ class TestPermissions:
         assert "spin (" in output.read_text()
 
     def test_perf_events_forbidden(self, public_binary, busy, require):
-        """The sysctl that forbids is named with the value that mends it."""
+        """The message names the sysctl that forbids it."""
         require("setpriv")
         held = CAPABILITIES - {"perfmon"}
         status, error = self.as_nobody(public_binary, held, "-p", busy.pid, "-d", LONG)
         assert status == NOT_ALLOWED, error
         assert "perf_event_paranoid" in error
 
-    # By number on x86-64: /usr/include/asm/unistd_64.h.
+    # System call numbers of x86-64: /usr/include/asm/unistd_64.h.
     DENIED = [
         ("bpf", 321, errno.EPERM, "CAP_BPF", "allow the bpf system call"),
         ("bpf", 321, errno.ENOSYS, "use Linux 5.10 or later", "Function not implemented"),
@@ -342,7 +342,7 @@ class TestPermissions:
     @pytest.mark.parametrize("call, number, error, what, mend", DENIED,
                              ids=["%s-%s" % (row[0], errno.errorcode[row[2]]) for row in DENIED])
     def test_a_system_call_is_forbidden(self, binary, busy, call, number, error, what, mend):
-        """As a container's seccomp profile forbids it."""
+        """The call fails as under a container's seccomp profile."""
         answer = subprocess.run(
             [sys.executable, os.path.join(PROGRAMS, "deny.py"), str(number), str(error), binary,
              "-p", str(busy.pid), "-d", str(LONG)],
@@ -369,7 +369,7 @@ class TestFuse:
 
     @pytest.fixture
     def program(self, target, require):
-        """It runs in such a mount of nobody's."""
+        """A program that runs from a FUSE mount of nobody."""
         if not os.path.exists("/dev/fuse"):
             missing("/dev/fuse")
         folder = tempfile.mkdtemp(dir="/tmp")  # nobody may not look into pytest's
@@ -381,13 +381,13 @@ class TestFuse:
         subprocess.run(["umount", "--lazy", folder], check=True)
         os.rmdir(folder)
 
-    def test_root_is_told_who_may(self, profile, program):
+    def test_the_message_names_the_user_who_may_read_it(self, profile, program):
         run = profile.attempt("-p", program.pid, "-d", LONG)
         check(run, NOT_ALLOWED, "process %d cannot be read" % program.pid, "FUSE", "as user %d" % self.NOBODY,
               *("CAP_" + name.upper() for name in CAPABILITIES))
 
-    def test_who_may_can(self, public_binary, program):
-        """It is a shell."""
+    def test_that_user_can_read_it(self, public_binary, program):
+        """The profiler reads the program and finds that it is no Python but a shell."""
         answer = subprocess.run([*as_nobody(CAPABILITIES), public_binary, "-p", str(program.pid), "-d", str(LONG)],
                                 stdout=subprocess.PIPE, stderr=subprocess.PIPE, universal_newlines=True, cwd="/tmp",
                                 timeout=120)
@@ -396,7 +396,7 @@ class TestFuse:
 
 class TestOpenFiles:
     def limited(self, limit):
-        """What, before a command, runs it with such limits of open files."""
+        """A command's prefix that runs it with this ulimit."""
         return ["sh", "-c", "ulimit %s && exec \"$@\"" % limit, "sh"]
 
     @pytest.mark.parametrize("number", [7, 12, 20])
@@ -405,7 +405,7 @@ class TestOpenFiles:
         check(run, NOT_ALLOWED, number, "ulimit -n")
 
     def test_low_limit_is_raised(self, profile, any_python):
-        """But not for the program that is started."""
+        """The profiler raises its own limit, but not that of the program that it starts."""
         print_limit = ("import resource; print(resource.getrlimit(resource.RLIMIT_NOFILE)[0]);"
                        "sum(range(9999999))")
         run = profile.start("-r", 999, prefix=self.limited("-Sn 12"),
@@ -416,14 +416,14 @@ class TestOpenFiles:
 
 @pytest.mark.parametrize("ending", ["html", "pb.gz"])
 def test_little_stack(profile, busy, tmp_path, ending):
-    """So little as programs that start very many threads allow them."""
+    """The stack limit is as low as in programs that start very many threads."""
     prefix = ["sh", "-c", 'ulimit -s 64 && exec "$@"', "sh"]
     run = profile.attempt("-p", busy.pid, "-d", 0.3, "-o", tmp_path / ("out." + ending), prefix=prefix)
     assert run.status == 0, run.stderr
 
 
 def test_little_address_space(profile, busy):
-    """No thread has room: not for their number, which is named behind."""
+    """A thread cannot be started for lack of address space.  The message names ulimit -v before ulimit -u."""
     prefix = ["sh", "-c", 'ulimit -v 30000 && exec "$@"', "sh"]
     check(profile.attempt("-p", busy.pid, "-d", LONG, prefix=prefix), NOT_ALLOWED, ": raise ulimit -v (",
           " ulimit -u")
@@ -434,7 +434,7 @@ def test_rate_above_the_limit(profile, busy):
         limit = int(sysctl.read())
     run = profile("-p", busy.pid, "-d", 1, "-r", limit)
     used = run.ledger["rate_hz"]
-    # Room for the periods that are shorter than the mean.
+    # Periods vary, and those shorter than the mean must not exceed the limit.
     assert used == min(limit, 100000) / 1.25
     periods = run.ledger["periods"]
     assert periods["longest_ns"] > periods["shortest_ns"]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Events beside the clock: what they count, and that every format has them."""
+"""Events other than the clock: what they count, and that every format supports them."""
 
 import json
 import os
@@ -15,7 +15,8 @@ from touching import LINE, PAGES, toucher  # noqa: F401 (a fixture)
 
 @pytest.fixture
 def record(profile, toucher, tmp_path):  # noqa: F811
-    """record(TIMES, FORMAT, ARGUMENT...): the path of the profile while pages are touched TIMES, and the ledger."""
+    """record(TIMES, FORMAT, ARGUMENT...): profiles while pages are touched TIMES times.  Returns the profile's path
+    and the ledger."""
     def run(times, format_name, *arguments):
         return record_while_asked(profile, tmp_path, toucher, times, format_name, *arguments)[:2]
     return run
@@ -42,7 +43,7 @@ def test_a_sample_stands_for_its_period(record):
 BOTH = ("-e", "cpu-clock", "-e", "page-faults:1", "-r", "999")
 
 
-def test_ledgers_balance_apart(record):
+def test_each_events_ledger_adds_up(record):
     _, ledger = record(100, "folded", *BOTH, "--show", "page-faults")
     clock, faults = (ledger["per_event"][name] for name in ("cpu-clock", "page-faults"))
     for event in clock, faults:
@@ -55,12 +56,12 @@ def test_ledgers_balance_apart(record):
 
 
 @pytest.mark.parametrize("show", ["cpu-clock", "page-faults"])
-def test_show_has_one_of_them(record, show):
+def test_show_chooses_one_event(record, show):
     path, ledger = record(100, "folded", *BOTH, "--show", show)
     assert sum(count for _, count in stacks(path)) == ledger["per_event"][show]["samples"] > 0
 
 
-def test_pprof_has_both(record, require, tmp_path):
+def test_pprof_has_both_events(record, require, tmp_path):
     path, ledger = record(100, "pprof", *BOTH)
     tool = [require("go"), "tool", "pprof", "-top", "-unit=minimum"]
     environment = dict(os.environ, PPROF_TMPDIR=str(tmp_path))
@@ -72,7 +73,7 @@ def test_pprof_has_both(record, require, tmp_path):
         assert re.search(r"Total samples = (\d+)", text).group(1) == str(event["samples"])
 
 
-def test_speedscope_has_both(record):
+def test_speedscope_has_both_events(record):
     path, ledger = record(100, "speedscope", *BOTH)
     with open(path, encoding="utf-8") as file:
         profiles = json.load(file)["profiles"]
@@ -97,7 +98,7 @@ def test_speedscope_has_both(record):
      "folded shows one event: choose it with --show EVENT, or use -f html or pprof or speedscope"),
     (("--show", "page-faults"), "--show page-faults is not sampled: add -e page-faults"),
 ], ids=["unknown", "rate", "both", "modifier", "zero", "garbage", "clock", "raw", "raw-twice", "twice", "one-event", "not-sampled"])
-def test_what_is_refused(profile, arguments, said):
+def test_bad_events_are_refused(profile, arguments, said):
     run = profile.attempt("-p", os.getpid(), *arguments)
     assert run.status == 2 and said in run.stderr
 
@@ -119,17 +120,17 @@ def test_events_are_listed(profile):
     assert not any(events[name] for name in ("cpu-clock", "page-faults", "off-cpu"))
 
 
-def test_the_clock_of_perf_is_sampled(record):
+def test_task_clock_is_sampled(record):
     path, ledger = record(100, "folded", "-e", "task-clock:1000000")
     event = ledger["per_event"]["task-clock"]
     assert event["unit"] == "nanoseconds" and event["value"] == 1000000 * event["samples"] > 0
     assert sum(count for _, count in stacks(path)) == event["value"]
 
 
-# cycles, without its name and with
+# The latter two are raw encodings of cycles.
 @pytest.mark.parametrize("counter", ["instructions", "r3c:100000", "cpu/event=0x3c/:100000"])
 def test_a_counter_is_sampled_or_refused(profile, toucher, counter):  # noqa: F811
-    """As `events` says of this machine."""
+    """The result matches the list of `events` on this machine."""
     missing = listed(profile)["instructions"]
     run = profile.start("-p", toucher.pid, "-e", counter, "-f", "folded", "-o", "-", files=False)
     if missing:

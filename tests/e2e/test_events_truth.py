@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Page faults beside the truth, and what a sample of one costs."""
+"""Sampled page faults compared with the truth, and the cost of such a sample."""
 
 import os
 import sys
@@ -15,7 +15,7 @@ import kernel_cost  # noqa: E402
 
 PAGES = 10_000
 TIMES = 10
-DEPTH = 47  # and the module, the function that touches, and the one that is called first
+DEPTH = 47  # three more frames: the module, the first function and the function that touches pages
 
 
 @pytest.mark.alone
@@ -28,7 +28,7 @@ def test_faults(python, target, profile, figure, measured):
     with kernel_cost.statistics():
         run = profile.start("-p", program.pid, "-e", "page-faults:1")
         run.wait_sampling()
-        # Code objects are identified at first.
+        # The first round identifies the code objects, which costs more.
         ask(program.process, 1)
         first = kernel_cost.read(run.pid)
         ask(program.process, TIMES)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The examples of deploy/examples, with the very programs that they are for."""
+"""The examples in deploy/examples, with the real programs."""
 
 import os
 import re
@@ -28,7 +28,7 @@ RATE = 499
 
 
 def example(name, *changes):
-    """The text of one, but for CHANGES: what it has once, and what is in its place."""
+    """The text of an example after CHANGES, pairs of a text that occurs once and its replacement."""
     with open(os.path.join(EXAMPLES, name), encoding="utf-8") as file:
         text = file.read()
     for old, new in changes:
@@ -39,7 +39,7 @@ def example(name, *changes):
 
 @pytest.fixture
 def parca(tmp_path):
-    """parca(ADDRESS): one with the example's configuration, but for the agent's address and the times."""
+    """parca(ADDRESS): a server with the example's configuration, except for the agent's address and the times."""
     if not build_backends.is_there("parca"):
         pytest.skip("no parca here: make prove PARTS=deploy builds it")
     running = []
@@ -58,7 +58,7 @@ def parca(tmp_path):
 
 @pytest.fixture
 def pyroscope(tmp_path):
-    """Its address, and its servers.Server."""
+    """The server's address and its servers.Server."""
     if not build_backends.is_there("pyroscope"):
         pytest.skip("no pyroscope here: make prove PARTS=deploy builds it")
     server = servers.Server("pyroscope", tmp_path)
@@ -67,7 +67,7 @@ def pyroscope(tmp_path):
 
 
 def test_pyroscope(pyroscope, profile, any_python, target, tmp_path):
-    """The agent as the example has it, but for the addresses."""
+    """The agent runs with the example's configuration, except for the addresses and the store."""
     target(any_python, "busy.py", environment=named("web"))
     (tmp_path / "pyroscope.yaml").write_text(
         example("pyroscope.yaml", ("127.0.0.1:4040", pyroscope[0]),
@@ -80,12 +80,12 @@ def test_pyroscope(pyroscope, profile, any_python, target, tmp_path):
     assert run.finish().status == 0, run.stderr
 
 
-# Of Alloy's syntax, what the example may have: blocks with a label or none, arguments that are a text, a
-# number, or a list of references.
+# The part of Alloy's syntax that the example may use: blocks with or without a label; arguments that are a
+# string, a number or a list of references.
 ALLOY_TOKEN = re.compile(r'\s*(?:(?P<text>"[^"\\\n]*")|(?P<number>\d+)|(?P<name>[a-z_]\w*(?:\.[a-z_]\w*)*)'
                          r'|(?P<mark>[{}\[\]=,]))')
 
-# Of those that it uses, by Alloy's reference: each block's arguments, with their types, and blocks.
+# The blocks that the example uses, from Alloy's reference, each with its arguments, their types and blocks.
 ALLOY = {
     "pyroscope.receive_http": {"forward_to": list, "http": {"listen_address": str, "listen_port": int}},
     "pyroscope.write": {"endpoint": {"url": str}}}
@@ -123,15 +123,15 @@ def read_alloy_value(tokens):
 
 
 def read_alloy(tokens, allowed, closing=()):
-    """{name: value} of arguments and {(name, label): body} of blocks, up to CLOSING; each on lines of its
-    own, and no other than ALLOWED."""
+    """{name: value} of arguments and {(name, label): body} of blocks, up to CLOSING.  Each must start on its
+    own line and be in ALLOWED."""
     found, line = {}, -1
     while tokens and tokens[0][1] not in closing:
         kind, name, begins = tokens.pop(0)
         assert kind == "name" and name in allowed and begins > line, name
         wanted, label = allowed[name], ""
         if isinstance(wanted, dict):
-            # A component has a label, what is in one has none.
+            # Components have labels; the blocks inside them do not.
             if allowed is ALLOY:
                 kind, label, _ = tokens.pop(0)
                 assert kind == "text" and re.fullmatch(r'"[a-z_]\w*"', label), label
@@ -150,7 +150,7 @@ def read_alloy(tokens, allowed, closing=()):
 
 
 def test_alloy():
-    """There is none here that could run it: that it is what the reference has, and the agent's URL it."""
+    """No such server runs here.  Check that the file matches the reference and has the agent's URL."""
     text = example("alloy.alloy")
     components = read_alloy(alloy_tokens(text), ALLOY)
     (_, receiver), (_, writer) = components
@@ -168,8 +168,8 @@ def test_alloy():
     ('write "pyroscope"', "write"), ('write "pyroscope"', 'write "elsewhere"'), ("forward_to", "forwards_to"),
     ("[pyroscope.write.pyroscope.receiver]", '"pyroscope.write.pyroscope.receiver"'),
     ("\thttp {", '\thttp "x" {'), ("\turl = ", "\t// url = "), ("listen_port    = 9999", "listen_port = 9998")])
-def test_what_alloy_would_not_take(old, new, monkeypatch):
-    """Nor does test_alloy."""
+def test_mistakes_in_the_alloy_file_are_found(old, new, monkeypatch):
+    """test_alloy fails on files that Alloy would reject."""
     changed = example("alloy.alloy", (old, new))
     monkeypatch.setattr(sys.modules[__name__], "example", lambda name: changed)
     with pytest.raises((AssertionError, KeyError, ValueError, IndexError)):
@@ -177,7 +177,7 @@ def test_what_alloy_would_not_take(old, new, monkeypatch):
 
 
 def test_parca(parca, any_python, target, site, store, report, tmp_path):  # noqa: F811
-    """What it fetched of a program that lived within one of its profiles, to the last sample."""
+    """A program runs within one of Parca's profiles.  Parca has all its samples."""
     pages = site("-r", str(RATE), "--window", "0.5s")
     server, asked = parca(pages.address), []
 
@@ -194,7 +194,7 @@ def test_parca(parca, any_python, target, site, store, report, tmp_path):  # noq
         return [target(any_python, path_of(attempt), 20, environment=named("web"))]
 
     def of_attempt(stacks):
-        # What came before its first line is told by other files.
+        # Stacks from before the program's first line have only other files.
         return {frames: value for frames, value in (stacks or {}).items()
                 if any("(%s:" % path_of(attempt) in frame for frame in frames)}
     attempt = lived_inside(ask, lambda: asking(pages.port) >= set(asked), store)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""-p: what a process becomes while the profiler loads its program is in the profile as what it then is.
+"""-p: a process that execs while the profiler loads its BPF program is profiled as the new program.
 
-That begins when the processes were looked at already, and takes a tenth of a second.
+Loading begins after the processes were examined, and takes a tenth of a second.
 """
 
 import glob
@@ -19,8 +19,8 @@ from test_following import by_process, count, process_of
 RATE = 499
 SECONDS = 0.4
 
-# How long after it has begun to load, in milliseconds, the last ones when it samples; and the share of its
-# samples that each process has at least.
+# The delays of the exec after loading began, in milliseconds; with the last ones it already samples.  And the
+# smallest share of its samples that each process must have.
 DELAYS = 0, 20, 40, 60, 80, 100, 150, 250
 SHARE = 0.7
 
@@ -32,7 +32,7 @@ os.read(0, 1)
 os.execv(sys.argv[1], sys.argv[1:])
 """
 
-# It has a child, where it is to.
+# Forks a child with the argument "fork".
 AFTER = """
 import os, sys
 
@@ -52,7 +52,7 @@ os.read(0, 1)
 after_exec(float(sys.argv[1]))
 """
 
-# It is a Python for a moment, and a shell eight times, all the time.
+# Execs itself forever: once as a Python, which ends at once, and then eight times as a shell.
 IN_TURN = """
 import os, sys
 os.execv("/bin/sh", ["sh", "-c", sys.argv[1], sys.argv[1], sys.executable, sys.argv[0], ""])
@@ -69,12 +69,12 @@ SHELL_AFTER = "read line; while :; do :; done"
 
 
 def loads(run):
-    """Whether the profiler has begun to load its program."""
+    """Whether the profiler has begun to load its BPF program."""
     assert run.process.poll() is None, run.said()
     folder = "/proc/%d/fd" % run.pid
     for name in os.listdir(folder):
         try:
-            # Not the library, which is open for a moment.
+            # Not libbpf's file, which is open briefly.
             if os.readlink(os.path.join(folder, name)).startswith("anon_inode:bpf"):
                 return True
         except FileNotFoundError:
@@ -83,7 +83,7 @@ def loads(run):
 
 
 def wait_loading(run):
-    """In smaller steps than wait_for() takes."""
+    """Waits in smaller steps than wait_for()."""
     deadline = time.monotonic() + PATIENCE
     while not loads(run):
         assert time.monotonic() < deadline
@@ -91,8 +91,7 @@ def wait_loading(run):
 
 
 class Starts:
-    """Programs by what they were and become, each a target that waits for a line to execute that, and for
-    another one to use CPU time."""
+    """Starts programs that exec another one after a line of input.  After a second line, that uses CPU time."""
 
     def __init__(self, target, folder):
         paths = [python.path for python in own_pythons()]
@@ -121,7 +120,7 @@ def starts(target, tmp_path):
 
 
 def record(profile, programs, delay_ms, *options):
-    """Starts a run of PROGRAMS, which execute what they are to so long after it has begun to load."""
+    """Starts a run with PROGRAMS, which exec DELAY_MS after the profiler has begun to load."""
     run = profile.start("-p", ",".join(str(program.pid) for program in programs), "-r", RATE, *options)
     wait_loading(run)
     time.sleep(delay_ms / 1000)
@@ -134,7 +133,7 @@ def record(profile, programs, delay_ms, *options):
 
 
 def check(run, programs):
-    """Each has that SHARE of what it has used, as what it was then."""
+    """Each program has SHARE of its samples, under its new command line."""
     processes = by_process(run)
     for program in programs:
         samples = count(processes.get(program.pid, []), "after_exec")
@@ -142,7 +141,7 @@ def check(run, programs):
     commands = {process_of(frames)[1] for frames, _ in run.stacks
                 if any(frame.name == "after_exec" for frame in frames)}
     assert not any("before.py" in command for command in commands), commands
-    # An exec itself may be sampled.
+    # A sample may hit the exec itself.
     assert run.ledger["errors"]["interpreter_fault"] <= 2 * len(programs)
     return processes
 
@@ -158,7 +157,7 @@ def test_alone(starts, profile, delay_ms):
         program.process.wait(PATIENCE)
     shell.end()
     processes = check(run.load(), pythons)
-    # What came before it executed that, if anything.
+    # The shell may have a few samples from before its exec.
     assert sum(samples for _, samples in processes.get(shell.pid, [])) < 0.1 * SECONDS * RATE
 
 
@@ -173,8 +172,8 @@ def test_with_children(starts, profile, delay_ms):
     assert len(children) == 1 and children[0] not in {program.pid for program in pythons}
 
 
-def test_in_turn(any_python, target, profile, tmp_path):
-    """Where there is no Python just then, it is looked for again before that is said."""
+def test_a_program_that_is_python_only_in_turns(any_python, target, profile, tmp_path):
+    """If the process is not a Python just then, the profiler looks again before it reports that."""
     script = tmp_path / "in_turn.py"
     script.write_text(IN_TURN, encoding="ascii")
     program = target.start(["sh", "-c", 'echo ready; exec "$@"', "sh", any_python.path, script, SHELL_IN_TURN])
@@ -183,7 +182,7 @@ def test_in_turn(any_python, target, profile, tmp_path):
         assert "it maps no file that contains CPython" not in run.stderr
 
 
-# It maps a library as ld.so does, the whole file first; the data only a moment after somebody has opened the file.
+# Maps a library as ld.so does, first the whole file.  Maps its data only a moment after another process opened it.
 LOADER = """
 #include <elf.h>
 #include <fcntl.h>
@@ -227,8 +226,8 @@ int main(int argc, char **argv)
 """
 
 
-def test_what_is_loading_is_looked_at_again(target, profile, require, tmp_path):
-    """A library's data is there after its code."""
+def test_a_library_that_is_still_loading_is_examined_again(target, profile, require, tmp_path):
+    """The data of a library is mapped after its code."""
     libraries = [path for python in own_pythons() if python.version >= (3, 13)
                  for path in glob.glob(os.path.join(os.path.dirname(os.path.dirname(python.path)), "lib",
                                                     "libpython3.??.so.1.0"))]

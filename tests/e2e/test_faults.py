@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What befalls the profiler: it is killed, stopped, interrupted, short of memory or of files; its target
-is stopped."""
+"""Faults: the profiler is killed, stopped or interrupted, or is short of memory or of descriptors; its
+target is stopped."""
 
 import itertools
 import os
@@ -18,11 +18,11 @@ from conftest import PATIENCE, PROGRAMS, cpu_seconds, wait_for, wait_used
 from containers import innermost
 from test_nmi_safety import descriptors
 
-# How many allocations fail in turn: the first ones all, then seldomer and seldomer.
+# The allocations that fail in turn: each of the first ones, then fewer and fewer.
 FAILING_FIRST, FAILING_FACTOR = 4, 2
 
 
-def test_killed_it_leaves_nothing_in_the_kernel(any_python, target, profile, require):
+def test_a_killed_profiler_leaves_nothing_in_the_kernel(any_python, target, profile, require):
     bpftool = require("bpftool")
     run = profile.start("-p", target(any_python, "busy.py").pid, "-d", 60, "-r", 999)
     run.wait_sampling()
@@ -37,8 +37,8 @@ def test_killed_it_leaves_nothing_in_the_kernel(any_python, target, profile, req
                          for kind, number in found))
 
 
-def test_stopped_for_a_while(any_python, target, profile):
-    """The kernel counts on; what came meanwhile is in the profile."""
+def test_profiler_stopped_for_a_while(any_python, target, profile):
+    """The kernel goes on sampling.  The profile has the samples that it took meanwhile."""
     pid = target(any_python, "busy.py").pid
     run = profile.start("-p", pid, "-r", 999)
     run.wait_sampling()
@@ -50,7 +50,7 @@ def test_stopped_for_a_while(any_python, target, profile):
 
 
 class TestInterrupted:
-    """System calls end early with EINTR, and are made again: the profile is as without that."""
+    """System calls fail with EINTR and are retried: the profile is complete."""
 
     SECONDS = 1
     RATE = 999
@@ -63,7 +63,7 @@ class TestInterrupted:
                 if frame.name == "in_child"} == {"family.py"}
 
     @pytest.mark.parametrize("every", [2, 3, 7])
-    def test_calls(self, any_python, target, profile, binary, every):
+    def test_interrupted_calls(self, any_python, target, profile, binary, every):
         preloaded = os.path.join(os.path.dirname(binary), "interrupted.so")
         assert os.path.exists(preloaded), "make unit-tests builds it"
         parent = target(any_python, "family.py", "exec", self.SECONDS)
@@ -73,9 +73,9 @@ class TestInterrupted:
         parent.go()
         self.check(run)
 
-    def test_storm(self, any_python, target, profile):
-        """Stopped and continued all the time, but for while its program is loaded: the verifier begins
-        anew each time, and has to get to its end."""
+    def test_storm_of_signals(self, any_python, target, profile):
+        """The profiler is stopped and continued all the time, but not while it loads its BPF program: each
+        signal would restart the verifier."""
         parent = target(any_python, "family.py", "exec", self.SECONDS)
         run = profile.start("-p", parent.pid, "-s", "-r", self.RATE)
         run.wait_sampling()
@@ -111,8 +111,8 @@ def test_target_stopped_all_the_time(any_python, target, profile):
 
 
 def test_slow_disk(any_python, target, profile, binary):
-    """Each time that the profiler waits for its files takes a second: what was sampled until it began to
-    write is there, whatever signals come then, and nothing of what came later."""
+    """Each flush, close and rename takes a second.  The profile has the samples up to the start of writing, and
+    no later ones.  Signals do not change that."""
     preloaded = os.path.join(os.path.dirname(binary), "slow_disk.so")
     assert os.path.exists(preloaded), "make unit-tests builds it"
     pid = target(any_python, "busy.py").pid
@@ -127,24 +127,24 @@ def test_slow_disk(any_python, target, profile, binary):
         wait_used(0.1, pid)
     run.load()
     assert run.ledger["lost"] == 0 and run.count_name("spin") > 0
-    # The profile and the ledger: flushed, closed and renamed.
+    # The profile and the ledger are each flushed, closed and renamed: 6 s.
     assert run.ledger["duration_s"] + 6 < run.seconds
     assert sorted(os.listdir(folder)) == ["profile.folded", "stats.json"]
 
 
 class TestOpenFiles:
-    """No file can be opened any more, for a while or to the end, while processes come."""
+    """The profiler cannot open files, for a while or until the end, while new processes start."""
 
     RATE = 499
     SECONDS = 3
 
     @pytest.fixture
     def copied_python(self, any_python, tmp_path):
-        """A Python whose file nothing else runs: it has to be looked at."""
+        """A Python whose file no other process runs: the profiler has to read it."""
         return [shutil.copy(any_python.path, str(tmp_path / "copied_python"))]
 
     def start(self, copied_python, target, profile, everything):
-        """The run, and who starts a Python in it while none can be looked at."""
+        """The process that starts a Python while the profiler cannot open files, and the run."""
         parent = target.start([*copied_python, os.path.join(PROGRAMS, "family.py"), "exec",
                                str(self.SECONDS)])
         self.scope = ("-a",) if everything else ("-p", parent.pid, "-s")
@@ -156,25 +156,25 @@ class TestOpenFiles:
         resource.prlimit(run.pid, resource.RLIMIT_NOFILE, (files, self.found[1]))
 
     def begin(self, parent, run):
-        """Takes the limit away; what comes then is not known."""
+        """Lowers the limit, and starts a child that the profiler cannot read."""
         self.found = resource.prlimit(run.pid, resource.RLIMIT_NOFILE)
         self.allow(run, max(map(int, os.listdir("/proc/%d/fd" % run.pid))) // 2)
         self.begin_child(parent)
 
     def begin_child(self, parent):
-        """A third of what it has to do is over then."""
+        """Starts the child, and returns once it has done a third of its work."""
         parent.go()
         wait_for(lambda: (cpu_seconds(innermost(parent.pid)) or 0) > self.SECONDS / 3
                  and innermost(parent.pid) != parent.pid)
 
     def check(self, parent, run):
-        """Everything is accounted for, and what is wrong was said, once."""
+        """All samples are accounted for, and the profiler has warned once."""
         if "-a" in self.scope:
             parent.process.wait(PATIENCE)
             run.interrupt()
         run.load()
         assert run.ledger["lost"] == run.ledger["cpus_not_sampled"] == 0
-        # The latter of those that had ended before they could be looked at.
+        # The second number: processes that ended before the profiler could read them.
         assert (run.ledger["errors"]["not_known_yet"] +
                 run.ledger["samples_of_unknown_processes"]) > 0
         said = [line for line in run.stderr.splitlines() if "cannot open more files" in line]
@@ -189,14 +189,14 @@ class TestOpenFiles:
         assert run.count_name("in_child") > 0
 
     def test_to_the_end(self, copied_python, target, profile):
-        """What was sampled is written all the same."""
+        """The profile is written all the same."""
         parent, run = self.start(copied_python, target, profile, False)
         self.begin(parent, run)
         self.check(parent, run)
         assert not run.count_name("in_child")
 
-    def test_one_left(self, copied_python, target, profile):
-        """One that suffices to see that there is a process, but not to read its files."""
+    def test_one_descriptor_left(self, copied_python, target, profile):
+        """One descriptor is enough to find a process, but not to read its files."""
         parent, run = self.start(copied_python, target, profile, False)
         self.found = resource.prlimit(run.pid, resource.RLIMIT_NOFILE)
         files = set(map(int, os.listdir("/proc/%d/fd" % run.pid)))
@@ -207,16 +207,16 @@ class TestOpenFiles:
 
 
 class TestEachAllocation:
-    """Every allocation of a short run fails once: that is said in one line, and the run ends with 1; or
-    all is as without it."""
+    """Each allocation of a short run fails once.  Either the run reports it in one line and exits with 1, or
+    it succeeds."""
 
     OUT_OF_MEMORY = re.compile("pybpfprof: .*(out of memory|Cannot allocate memory)")
-    # Beyond reading the store, which is the same for each format.
+    # The error while the store is read.  Reading is the same for each format, so one of them tests it.
     OF_THE_STORE = "profiles.db: out of memory"
 
     @pytest.fixture
     def fail_each(self, binary, tmp_path):
-        """fail_each(WORD...): {number: what was said} of the allocations that ended the run."""
+        """fail_each(WORD...): {number: error message} of the allocations whose failure ended the run."""
         preloaded = os.path.join(os.path.dirname(binary), "fail_each_allocation.so")
         assert os.path.exists(preloaded), "make unit-tests builds it"
 
@@ -274,7 +274,7 @@ class TestMemory:
 
     @pytest.fixture
     def attempt(self, any_python, target, profile, preloaded, tmp_path):
-        """attempt(WHAT, NUMBER): a run in which that allocation, or caller, fails, which was checked."""
+        """attempt(WHAT, NUMBER): a checked run in which that allocation, or that caller's first one, fails."""
         pid = target(any_python, "deep.py").pid
 
         def run(what, number):
@@ -289,7 +289,7 @@ class TestMemory:
 
     @staticmethod
     def check(run, number, folder):
-        """One clear word or a whole profile: no crash, and nothing that is half written."""
+        """The run ends with an error message or a whole profile: no crash, and no half-written file."""
         assert run.status in (0, 1, 3, 4, 5), (number, run.status, run.stderr)
         left = {path.name for path in folder.iterdir()}
         assert not [name for name in left if name.startswith(".pybpfprof-")], (number, left)
@@ -297,12 +297,12 @@ class TestMemory:
         assert not page.exists() or page.read_text().rstrip().endswith("</html>"), number
         assert run.status == 0 or "pybpfprof: " in run.stderr, number
         assert "Unknown error" not in run.stderr, number
-        # What ends for want of it says so, and what mends that; 5: this machine was busy elsewhere.
+        # A run that lacks memory says so.  5: other work kept this machine busy, and there was no sample.
         assert run.status in (0, 5) or "memory" in run.stderr, (number, run.status, run.stderr)
 
     @staticmethod
     def count(attempt):
-        """How many allocations there are, and how many callers."""
+        """The number of allocations, and the number of callers."""
         said = attempt("FAIL_ALLOCATION", 0).stderr
         return map(int, re.search(r"allocations: (\d+), callers: (\d+)", said).groups())
 
@@ -316,7 +316,7 @@ class TestMemory:
 
     @pytest.mark.prove("fuzz")
     def test_each_caller_fails_in_turn(self, attempt):
-        """Wherever memory is asked for, in libraries, too."""
+        """The callers include libraries."""
         _, callers = self.count(attempt)
         assert callers > 30
         assert sum(attempt("FAIL_CALLER", number).status != 0 for number in range(1, callers + 1)) > 10

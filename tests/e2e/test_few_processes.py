@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Where few processes and threads may run: what record and the agent do, and that check tells it.
+"""A low limit of processes and threads: what record and the agent do, and that check predicts it.
 
-The limit is a user's, who has no other processes, or a control group's.
+The limit is that of a user without other processes, or of a control group.
 """
 
 import contextlib
@@ -21,7 +21,7 @@ from test_push import authority, backend  # noqa: F401 (fixtures)
 
 FAILED = 1
 CLONE, CLONE3 = 56, 435
-# A user's number that nobody else's processes have.
+# A UID that no other process has.
 WITHOUT_PROCESSES = 65432
 MENDS = "ulimit -u or the cgroup's pids.max "
 RETRIED = re.compile("until a thread can be started|retrying in ")
@@ -34,7 +34,7 @@ def at_most(number):
 
 
 def has_processes(uid):
-    """Also such as have ended, until they are reaped: what limits processes counts these, too."""
+    """Zombies count, too, as they do for the limits."""
     def belongs(pid):
         try:
             return os.stat("/proc/" + pid).st_uid == uid
@@ -45,7 +45,7 @@ def has_processes(uid):
 
 @contextlib.contextmanager
 def control_group(number):
-    """What, before a command, runs it where so many processes and threads may be."""
+    """The prefix that runs a command in a control group limited to NUMBER processes and threads."""
     root = next((path for path in ("/sys/fs/cgroup/pids", "/sys/fs/cgroup")
                  if os.path.exists(path + "/cgroup.procs") and "pids" in controllers(path)), None)
     if not root:
@@ -61,7 +61,7 @@ def control_group(number):
 
 
 def controllers(path):
-    """Those that are on in what is below PATH."""
+    """The controllers that are enabled for the groups below PATH."""
     try:
         with open(path + "/cgroup.subtree_control", encoding="ascii") as file:
             return file.read().split()
@@ -76,7 +76,7 @@ def spinning(any_python, target):
 
 @pytest.fixture
 def record(public_binary, any_python, spinning, profile):
-    """record(PREFIX): each way to record, {way: its run}."""
+    """record(PREFIX): {way: run} for each way to record."""
     profile.binary = public_binary
     words = ("record", "-r", 199, "-f", "folded", "-o", "-")
 
@@ -94,7 +94,7 @@ def record(public_binary, any_python, spinning, profile):
 
 
 def judge(number, record, public_binary, prefix):
-    """All that starts names what it samples; what does not says why; and check tells of both."""
+    """A recording that starts has named samples.  One that does not says why.  check reports the same."""
     status = {}
     for way, ended in record(prefix).items():
         status[way] = ended.status
@@ -117,19 +117,19 @@ def judge(number, record, public_binary, prefix):
 
 
 @pytest.mark.parametrize("number", [1, 2, 3, 4])
-def test_of_a_user(number, public_binary, record):
+def test_limit_of_a_user(number, public_binary, record):
     judge(number, record, public_binary, at_most(number))
 
 
 @pytest.mark.parametrize("number", [1, 2, 3])
-def test_of_a_control_group(number, public_binary, record):
+def test_limit_of_a_control_group(number, public_binary, record):
     with control_group(number) as prefix:
         judge(number, record, public_binary, prefix)
 
 
 @pytest.mark.parametrize("call, ways", [(CLONE, ["--"]), (CLONE3, ["-p", "--", "-a"])])
-def test_refused(call, ways, record):
-    """Which no limit mends."""
+def test_denied_system_calls(call, ways, record):
+    """A seccomp filter denies the call.  The message does not advise to raise a limit."""
     for way, ended in record(deny(call, errno.EPERM)).items():
         assert (ended.status != 0) == (way in ways), ended.stderr
         assert way not in ways or re.fullmatch(
@@ -137,8 +137,8 @@ def test_refused(call, ways, record):
             ended.stderr), ended.stderr
 
 
-def test_others_take_the_places_meanwhile(binary, spinning, profile):
-    """That is said once, and what could not be read is read when there is room again."""
+def test_threads_that_cannot_start_for_a_while(binary, spinning, profile):
+    """The profiler warns once, and reads the processes as soon as a thread can be started."""
     environment = dict(os.environ, FAIL_THREADS="6",
                        LD_PRELOAD=os.path.join(os.path.dirname(binary), "fail_starts.so"))
     ended = profile("-a", "-r", 199, env=environment, cpu=1, of=[spinning])
@@ -152,14 +152,14 @@ def test_others_take_the_places_meanwhile(binary, spinning, profile):
 
 @pytest.fixture
 def folder():
-    """Which every user may write to."""
+    """A folder that every user may write to."""
     with tempfile.TemporaryDirectory() as path:
         os.chmod(path, 0o777)
         yield path
 
 
 class TestAgent:
-    """What works from so many on, and not with one less, check tells."""
+    """The agent works from a certain limit on, and not with one less.  check reports both."""
 
     @pytest.fixture
     def judge(self, public_binary, folder, spinning, profile):
@@ -179,7 +179,7 @@ class TestAgent:
             run_agent = profile.start("agent", "--window", "0.2s", *words, prefix=prefix, files=False, cwd="/")
 
             def complains():
-                """What is enough may be taken for a moment: the agent then says that it tries again."""
+                """With a sufficient limit, the agent may have to retry, and says so.  That is no complaint."""
                 lines = run_agent.said().splitlines()
                 if check.returncode == 0:
                     lines = [line for line in lines if not RETRIED.search(line)]
@@ -202,13 +202,13 @@ class TestAgent:
             return "spin" in report.stdout
         assert [judge(number, works) for number in (1, 2, 3)] == [False, True, True]
 
-    def test_what_pushes(self, judge, backend):  # noqa: F811
+    def test_push(self, judge, backend):  # noqa: F811
         server = backend("pyroscope")
         works = [judge(number, lambda: server.taken, "--push", server.url()) for number in (1, 2, 3, 4)]
         assert works == [False, False, False, True]
 
-    def test_a_name_is_looked_up(self, judge, backend, folder):  # noqa: F811
-        """By a thread more."""
+    def test_push_to_a_host_name(self, judge, backend, folder):  # noqa: F811
+        """The look-up takes one more thread."""
         server = backend("pyroscope")
         # A bare system has no /etc/hosts.
         etc = os.path.join(folder, "etc")
@@ -220,7 +220,7 @@ class TestAgent:
         works = [judge(number, lambda: server.taken, "--push", url, prefix=prefix) for number in (4, 5)]
         assert works == [False, True]
 
-    def test_what_asks_for_pods(self, judge, backend, cluster, folder):  # noqa: F811
+    def test_names_of_pods(self, judge, backend, cluster, folder):  # noqa: F811
         api, server = cluster(), backend("pyroscope")
         credentials = shutil.copytree(api.credentials, os.path.join(folder, "credentials"))
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The short names of files: no two files of a profile have the same."""
+"""The short names of files: no two files of a profile share one."""
 
 import json
 
@@ -9,7 +9,7 @@ FILES = {"etl/daily/run.py", "etl/hourly/run.py", "orders/utils.py", "billing/ut
          "shop/v1/views.py", "shop/v2/views.py"}
 
 
-def test_no_two_files_have_one_name(any_python, target, profile, tmp_path):
+def test_no_two_files_share_a_name(any_python, target, profile, tmp_path):
     program = target(any_python, "same_names.py", tmp_path)
     files = set()
 

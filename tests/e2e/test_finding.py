@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Where a process's Python is found: by what is mapped, never by a name.
+"""How a process's Python is found: by its mapped files, never by a name.
 
 Each test starts busy.py in some way, and expects every sample to have its whole stack.
 """
@@ -23,7 +23,7 @@ REPLACED, REPLACED_S = os.path.join(PROGRAMS, "replaced.py"), 0.5
 
 
 def strip_sections(path):
-    """Takes the section headers away, and what no segment has, as sstrip does."""
+    """Removes the section headers and all bytes outside of segments, as sstrip does."""
     with open(path, "r+b") as image:
         header = bytearray(image.read(64))
         phoff, = struct.unpack_from("<Q", header, 32)
@@ -108,7 +108,7 @@ def other_library(python, embeddable):
 
 
 def go_replaced(program, replace):
-    """Has replaced.py go on to its end; what is its file is replaced in the midst of that by REPLACE()."""
+    """Lets replaced.py run to its end.  REPLACE() replaces the interpreter's file in the middle of that."""
     program.go()
     wait_used(0.8 * REPLACED_S, program.pid)
     replace()
@@ -116,7 +116,7 @@ def go_replaced(program, replace):
 
 
 def check_replaced(run):
-    """Nothing of what ran before or after has a wrong name or line, or none."""
+    """All functions have the right names and lines, before and after the replacement."""
     with open(REPLACED, encoding="ascii") as file:
         source = file.read().splitlines()
     first = {"before": source.index("def before(until):") + 1,
@@ -154,7 +154,7 @@ class TestFilesThatChange:
         os.rename(copy(other_library(python, embeddable), tmp_path / "new"), library)
         expect_whole(started)
 
-    def test_upgraded_while_it_is_recorded(self, shared_python, embeddable, target, profile, tmp_path):
+    def test_upgraded_during_the_recording(self, shared_python, embeddable, target, profile, tmp_path):
         python, parts = shared_python
         library = copy(parts.shared, tmp_path / os.path.basename(parts.shared))
         new = copy(other_library(python, embeddable), tmp_path / "new")
@@ -198,7 +198,7 @@ class TestMappings:
 
 
     def test_mapped_as_data(self, shared_python, target, expect_whole):
-        """Its code is in memory more often than anybody looks, but only loaded once."""
+        """libpython's code is mapped 20 more times, more than the profiler checks, but loaded only once."""
         python, parts = shared_python
         code = """import mmap, re
 code = next(re.match(r"(\\w+)-(\\w+) r.xp (\\w+) ", line).groups()
@@ -211,7 +211,7 @@ exec(open(%r).read())""" % (os.path.basename(parts.shared), parts.shared, BUSY)
         expect_whole(target.start([python.path, "-c", code]))
 
 
-# Maps the file that its argument names as code, then takes a lease on it where that is wanted.
+# Maps the file of its first argument as code; with "lease", takes a lease on it.
 MAP = """
 import fcntl, mmap, signal, sys
 signal.signal(signal.SIGIO, signal.SIG_IGN)
@@ -224,7 +224,7 @@ exec(open(sys.argv[2]).read())
 
 
 def write_symbols(path, size):
-    """An ELF file whose symbols and their names are nothing but holes, SIZE bytes of each."""
+    """Writes an ELF file whose symbol table and string table are holes of SIZE bytes each."""
     with open(sys.executable, "rb") as executable:
         header = bytearray(executable.read(64))
     struct.pack_into("<QQ", header, 32, 64, 64 + 56)
@@ -240,15 +240,15 @@ def write_symbols(path, size):
 
 class TestDamagedFiles:
     def test_truncated(self, shared_python, host, profile, tmp_path):
-        """A library that was cut after it was loaded: nothing to be found, and nothing breaks."""
+        """A library that was truncated after it was loaded: no Python is found, and the profiler does not crash."""
         _, parts = shared_python
         library = copy(parts.shared, tmp_path / "libpython.so")
         started = host("load=" + library, "ready", "wait")
         os.truncate(library, 4096)
         expect_refusal(profile.attempt("-p", started.pid, "-d", 5), str(started.pid))
 
-    def test_no_elf_file(self, static_python, profile, target, expect_whole, tmp_path):
-        """Files of all kinds that are mapped as if they were programs."""
+    def test_invalid_elf_files(self, static_python, profile, target, expect_whole, tmp_path):
+        """Various files that are no valid ELF, mapped as code."""
         contents = [b"", b"\x7fELF", b"\x7fELF\x02\x01\x01" + b"\xff" * 4096, b"#!/bin/sh\n" * 500]
         names = []
         for number, content in enumerate(contents):
@@ -265,15 +265,15 @@ class TestDamagedFiles:
             " mmap.PROT_READ | mmap.PROT_EXEC) for file in files]\nexec(open(%r).read())"
         expect_whole(target.start([static_python.path, "-c", code % (names, BUSY)]))
 
-    def test_symbols_without_end(self, static_python, target, expect_whole, tmp_path):
-        """They take no memory."""
+    def test_huge_symbol_tables(self, static_python, target, expect_whole, tmp_path):
+        """The profiler does not read them into memory."""
         write_symbols(str(tmp_path / "huge"), 250 << 20)
         started = target.start([static_python.path, "-c", MAP, str(tmp_path / "huge"), BUSY])
         limited = ["sh", "-c", 'ulimit -v 400000 && exec "$@"', "sh"]
         expect_whole(started, prefix=limited)
 
-    def test_leased(self, static_python, target, profile, tmp_path):
-        """To open it would take as long as the kernel gives its owner, 45 s, to let go of it."""
+    def test_leased_file(self, static_python, target, profile, tmp_path):
+        """Opening it would block for the time that the kernel gives the owner to release the lease, 45 s."""
         leased = tmp_path / "leased"
         leased.write_bytes(b"x" * 4096)
         with open(str(leased), "rb") as file:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What is found, and followed: children, what they run, every Python of the machine.
+"""Discovery and following: children, the programs that they execute, every Python of the machine.
 
-Other processes of the machine are in the profiles of -a as well: only what a test has started is
-looked at, by its PID or its program's name.
+Profiles of -a also hold other processes of the machine: a test looks only at processes that it has
+started, by PID or program name.
 """
 
 import collections
@@ -20,12 +20,12 @@ from embedding import dependencies
 from pythons import RELEASE, find_pythons, own_and_fetched_pythons, own_pythons
 from test_finding import REPLACED, REPLACED_S, check_replaced, go_replaced
 
-# Where a process ends, this kernel still has its title.
+# From this kernel on, the title of a process can be read when it exits.
 TELLS_TITLES = (6, 16)
 
 PROCESS = re.compile(r'process (\d+):"(.*)"', re.DOTALL)
 
-# Before a Python has begun, and after its end.
+# Labels of samples before a Python has started, and after it has ended.
 NO_PYTHON = ("[Python is starting or has ended]", "[no Python on this thread]")
 
 
@@ -47,7 +47,7 @@ def count(stacks, name):
 
 
 def check_named(children, measured, share=0.99):
-    """At least that SHARE of the samples of their Python is named, and has a line."""
+    """At least SHARE of the children's Python samples have names and lines."""
     of_python = [(frames, samples) for stacks in children for frames, samples in stacks
                  if frames[-1].label not in NO_PYTHON]
     others = collections.Counter()
@@ -61,7 +61,7 @@ def check_named(children, measured, share=0.99):
 
 
 def others_like(pid):
-    """What else runs with the command line of PID."""
+    """The other processes with the command line of PID."""
     paths = {path: int(path.split("/")[2]) for path in glob.glob("/proc/[0-9]*/cmdline")}
     command = command_line("/proc/%d/cmdline" % pid)
     return [other for path, other in paths.items() if other != pid and command_line(path) == command]
@@ -76,7 +76,7 @@ def command_line(path):
 
 
 class TestExecMeanwhile:
-    """What is found, and written to the kernel's map, may be of a program before by then."""
+    """A process may execute another program while the profiler reads it.  The BPF map then gets stale facts."""
 
     CHAINS, STAGES, SECONDS = 10, 4, 1
     CHAIN = ("import os, sys, time\n"
@@ -90,17 +90,17 @@ class TestExecMeanwhile:
              "last_stage()\n")
 
     def test_chains(self, profile, tmp_path):
-        """Each ends with one that is walked, whenever it was executed."""
+        """The last program of each chain is walked, whenever it was executed."""
         chain = tmp_path / "chain.py"
         chain.write_text(self.CHAIN % self.SECONDS)
         run = profile.start("-a", "-r", 999, "--comm", "chain.py")
         run.wait_sampling()
-        # Its library is another file, of which the exec does not tell.
+        # Preferably a Python whose libpython is a file of its own: the exec event does not name that.
         python = max(own_pythons(), key=lambda python: (python.name.endswith("-pyenv"), python.version)).path
         chains = []
         for _ in range(self.CHAINS):
             chains.append(subprocess.Popen([python, "-S", "-E", str(chain), str(self.STAGES)]))
-            # In its last stage.
+            # Wait for the last stage.
             wait_for(lambda: chains[-1].poll() is not None
                      or (command_line("/proc/%d/cmdline" % chains[-1].pid) or b"").endswith(b"\0" + b"0\0"))
         for process in chains:
@@ -117,7 +117,7 @@ def family(target, python, how, seconds):
 
 
 class TestChildren:
-    """-s: whatever way a child came by."""
+    """-s: children that are started in every way."""
 
     RATE = 499
     SECONDS = 0.6
@@ -133,7 +133,7 @@ class TestChildren:
     @pytest.mark.pythons(which=own_pythons)
     @pytest.mark.parametrize("how", ["fork", "fork_twice"])
     def test_fork(self, target, profile, python, how):
-        """From its first sample on: not one is unknown."""
+        """The child is known from its first sample on."""
         parent, run, processes = self.follow(target, profile, python, how)
         children = {pid: stacks for pid, stacks in processes.items()
                     if pid != parent.pid and count(stacks, "in_child")}
@@ -142,7 +142,7 @@ class TestChildren:
         assert not count(processes[parent.pid], "in_child")
         assert run.ledger["errors"]["not_known_yet"] == 0
         (stacks,) = children.values()
-        # It goes on in the stack that called fork.
+        # The child continues in the stack that called fork.
         assert all(frames[0].name == "<module>" for frames, _ in stacks if len(frames) > 1)
 
     @pytest.mark.pythons(which=own_and_fetched_pythons, since=(3, 4))
@@ -160,14 +160,14 @@ class TestChildren:
         children = {pid: stacks for pid, stacks in processes.items() if count(stacks, "in_child")}
         (pid, stacks), = children.items()
         assert pid != parent.pid
-        # None of the shell's time is a Python's.
+        # The command line is that of the Python, not that of the shell.
         commands = {process_of(frames)[1] for frames, _ in run.stacks
                     if process_of(frames)[0] == pid}
         assert any("family.py child" in command for command in commands)
 
-    def test_short_ones(self, target, profile, any_python):
-        """0.1 s each; the second and later ones of a binary that holds its Python itself are walked
-        from their exec on."""
+    def test_short_lived_children(self, target, profile, any_python):
+        """Children with 0.1 s of work each.  With a static Python, all but the first one are walked from
+        their exec on."""
         lives = 12
         _, run, processes = self.follow(target, profile, any_python, "storm", lives)
         children = [stacks for stacks in processes.values() if count(stacks, "in_child")]
@@ -177,8 +177,8 @@ class TestChildren:
 
     @pytest.mark.prove("truth")
     @pytest.mark.alone
-    def test_200_short_ones(self, target, profile, any_python, measured):
-        """At least 99 % of the samples of their Python are named, and have a line."""
+    def test_200_short_lived_children(self, target, profile, any_python, measured):
+        """At least 99 % of their Python samples have names and lines."""
         lives = 200
         _, run, processes = self.follow(target, profile, any_python, "storm", lives)
         children = [stacks for stacks in processes.values() if count(stacks, "in_child")]
@@ -186,24 +186,24 @@ class TestChildren:
         check_named(children, measured)
         assert sum(count(stacks, "in_child") for stacks in children) >= 0.9 * lives * 0.1 * self.RATE
 
-    def test_what_is_sampled_last_has_its_command(self, target, profile, any_python):
-        """Where /proc has none of its words any more, by that time."""
+    def test_a_child_that_ends_soon_has_its_command(self, target, profile, any_python):
+        """/proc no longer has its command line when user space reads it."""
         parent, run, processes = self.follow(target, profile, any_python, "brief", 200)
         assert any(count(stacks, "in_child") for pid, stacks in processes.items() if pid != parent.pid)
         commands = {frames[0].label.partition(":")[2] for frames, _ in run.stacks}
         assert len(commands) == 1, commands
         assert "family.py brief 200" in commands.pop()
 
-    def test_what_executes_soon_has_its_command(self, target, profile, any_python):
-        """Where /proc has the words of what it has executed, by that time."""
+    def test_a_child_that_execs_soon_has_its_first_command(self, target, profile, any_python):
+        """/proc already has the new program's command line when user space reads it."""
         _, run, _ = self.follow(target, profile, any_python, "brief_exec", 50)
         children = {process_of(frames) for frames, _ in run.stacks
                     if any(frame.name == "in_child" for frame in frames)}
         assert children
         assert [command for _, command in children if "family.py brief_exec" not in command] == []
 
-    def test_a_title_that_comes_late(self, target, profile, any_python):
-        """After the first sample: it counts for all of them."""
+    def test_a_late_title(self, target, profile, any_python):
+        """A title that is set after the first sample applies to all samples."""
         parent = target(any_python, "titled_later.py", "gunicorn: worker")
         run = profile.start("-p", parent.pid, "-s", "-r", self.RATE)
         run.wait_sampling()
@@ -219,9 +219,9 @@ class TestChildren:
                 if process_of(frames)[0] == worker} == {"gunicorn: worker"}
 
     @pytest.mark.parametrize("title", ["server", "gunicorn: worker [shop:%s]" % ("x" * 120)])
-    def test_a_title_that_it_had_in_the_end(self, title, target, profile, any_python):
-        """When user space comes to look, /proc has nothing of it any more.  One that is longer than its
-        command line goes on in its environment."""
+    def test_the_last_title_of_an_ended_process(self, title, target, profile, any_python):
+        """The process is gone from /proc when user space reads it.  A title that is longer than the command
+        line continues in the environment."""
         tells_titles = tuple(map(int, re.findall(r"\d+", os.uname().release)[:2])) >= TELLS_TITLES
         parent = target(any_python, "titled_later.py", "none", environment={"TITLE": title})
         run = profile.start("-p", parent.pid, "-s", "-r", self.RATE)
@@ -239,12 +239,12 @@ class TestChildren:
         run.load()
         assert run.count_name("untitled") and run.count_name("titled")
         titles = {process_of(frames)[1] for frames, _ in run.stacks if process_of(frames)[0] == worker}
-        # Before that Linux it is the last one that was read.
+        # On older kernels, the profile has the last title that was read.
         assert titles == {title} if tells_titles else len(titles) == 1
 
     def profile_with_no_room(self, profile, parent, wait):
-        """What becomes of PARENT does not fit beside the stacks, until WAIT() has returned: the profiler
-        does not come to read them."""
+        """The profiler is stopped until WAIT() has returned: stacks fill the ring buffer, and the events of
+        PARENT's processes are dropped."""
         run = profile.start("-p", parent.pid, "-s", "-r", 1999)
         run.wait_sampling()
         run.process.send_signal(signal.SIGSTOP)
@@ -256,14 +256,14 @@ class TestChildren:
         assert run.count_name("in_child")
 
     @pytest.mark.parametrize("how", ["deeply", "deeply_twice"])
-    def test_a_fork_that_was_not_told(self, target, profile, any_python, how):
-        """The profiler looks for itself then.  That a daemon is a target's, the kernel side alone knows."""
+    def test_a_fork_whose_event_was_dropped(self, target, profile, any_python, how):
+        """The profiler then scans all processes.  Only BPF knows that a daemon is a target's child."""
         parent = family(target, any_python, how, 1)
         self.profile_with_no_room(profile, parent, lambda: wait_for(lambda: any(
             (cpu_seconds(pid) or 0) > 0.1 for pid in others_like(parent.pid))))
 
-    def test_an_exec_that_was_not_told(self, target, profile, any_python):
-        """Of what is known as another program."""
+    def test_an_exec_whose_event_was_dropped(self, target, profile, any_python):
+        """The process is known as another program."""
         program = family(target, any_python, "deeply_exec", 1)
 
         def wait():
@@ -271,7 +271,7 @@ class TestChildren:
             wait_used(0.1, program.pid)
         self.profile_with_no_room(profile, program, wait)
 
-    def test_not_without_being_asked(self, target, profile, any_python):
+    def test_children_are_not_followed_without_the_option(self, target, profile, any_python):
         parent = family(target, any_python, "fork", self.SECONDS)
         run = profile.start("-p", parent.pid, "-r", self.RATE)
         run.wait_sampling()
@@ -280,16 +280,16 @@ class TestChildren:
         assert run.count_name("in_parent")
         assert not run.count_name("in_child")
 
-    def test_of_a_command(self, profile, any_python):
-        """A shell's, which is none itself."""
+    def test_children_of_a_command(self, profile, any_python):
+        """The command is a shell, which is not a Python itself."""
         code = [any_python.path, os.path.join(PROGRAMS, "family.py"), "child", "0.5"]
         run = profile("-s", "-r", self.RATE, command=["sh", "-c", '"$@"; true', "sh", *code])
         assert run.count_name("in_child")
         assert all(PROCESS.fullmatch(frames[0].label) for frames, _ in run.stacks)
 
-    def test_what_ended_before_it_was_known(self, profile, any_python, tmp_path):
-        """Each a file that nobody has seen yet, gone when user space looks: in no stack, but named.
-        The Python runs for long, as they may all wait for user space on a busy machine."""
+    def test_processes_that_ended_before_they_were_known(self, profile, any_python, tmp_path):
+        """Each runs a new file, and is gone when user space looks: it is in no stack, but is named.
+        The Python runs for 2 s, because all samples may wait for user space on a busy machine."""
         paths = [tmp_path / str(number) / "short_of_this_test" for number in range(300)]
         for path in paths:
             path.parent.mkdir()
@@ -303,7 +303,7 @@ class TestChildren:
         assert re.search(r"in no stack, .*\bshort_of_this_test %d\b" % named, run.stderr)
         assert run.count_name("in_child")
 
-    def test_of_what_is_no_python(self, profile, any_python):
+    def test_children_of_another_program(self, profile, any_python):
         shell = subprocess.Popen(
             ["sh", "-c", 'read line; "$@"; true', "sh", any_python.path,
              os.path.join(PROGRAMS, "family.py"), "child", "0.5"], stdin=subprocess.PIPE)
@@ -323,8 +323,8 @@ class TestAll:
 
     RATE = 199
 
-    def test_what_runs_and_what_comes(self, target, profile, any_python):
-        """Before, while, and long after; each with its own command."""
+    def test_running_and_new_pythons(self, target, profile, any_python):
+        """Pythons that were started before the recording and during it."""
         pythons = [own_pythons()[0], any_python, own_pythons()[-1]]
         before = [target(python, "busy.py") for python in pythons]
         run = profile.start("-a", "-r", self.RATE)
@@ -336,7 +336,7 @@ class TestAll:
         for one in before + later:
             assert count(processes[one.pid], "spin"), one.pid
 
-    def test_neither_itself_nor_others(self, profile, target, any_python):
+    def test_neither_the_profiler_nor_other_programs(self, profile, target, any_python):
         spinner = subprocess.Popen(["sh", "-c", "while :; do :; done"])
         busy = target(any_python, "busy.py")
         try:
@@ -362,8 +362,7 @@ class TestAll:
 
 
 def of_one_file_and_several():
-    """A Python that holds itself, one of this machine's that has it in a library, and one that was
-    fetched."""
+    """A static Python, one of this machine's with libpython, and a fetched one."""
     kinds = {}
     for python in own_and_fetched_pythons():
         kind = "fetched" if python.root else "libpython" in dependencies(python.path)
@@ -372,7 +371,7 @@ def of_one_file_and_several():
 
 
 class TestExecuted:
-    """-a: Pythons that are executed and have 0.1 s of work each."""
+    """-a: new Pythons with 0.1 s of work each."""
 
     RATE = 997
     LIVES, SECONDS = 200, 0.1
@@ -381,9 +380,9 @@ class TestExecuted:
     @pytest.mark.alone
     @pytest.mark.pythons(which=of_one_file_and_several)
     @pytest.mark.parametrize("at_a_time", (1, os.cpu_count()))
-    def test_200_short_ones(self, profile, python, at_a_time, measured):
-        """At least 99 % of the samples of their Python are named, and have a line; where no CPU is left to
-        look what they are, 95 %.  And there are as many as they ran."""
+    def test_200_short_lived_processes(self, profile, python, at_a_time, measured):
+        """At least 99 % of their Python samples have names and lines; 95 % where they leave no CPU to the
+        profiler.  The number of samples matches their CPU time."""
         run = self.record(profile, self.RATE, at_a_time, *python.command, "-S", "-E", "-c", IN_CHILD,
                           str(self.SECONDS))
         children = [stacks for stacks in by_process(run).values() if count(stacks, "in_child")]
@@ -394,14 +393,14 @@ class TestExecuted:
 
     @pytest.mark.prove("truth")
     def test_nothing_is_lost_where_samples_interrupt_an_exec(self, profile, any_python):
-        """At such a rate a sample comes between that a process is a target, and what else exec does."""
+        """At this rate, samples fall between exec making a process a target and the end of that exec."""
         run = self.record(profile, 20000, os.cpu_count(), *any_python.command, "-S", "-E", "-c", "pass")
         assert run.samples > 10 * self.LIVES
         assert run.ledger["lost"] == 0
 
-    def test_what_was_another_before_it_was_known(self, profile, any_python, tmp_path):
-        """A file that nobody has seen yet, which has executed another when user space looks.  The Python may be gone
-        too, and no other need be there: then there are no samples."""
+    def test_a_process_that_execs_before_it_is_known(self, profile, any_python, tmp_path):
+        """A new file, whose process has executed another one when user space looks.  The Python may be gone, too; if
+        it was the only one, there are no samples."""
         path = tmp_path / "other_of_this_test"
         shutil.copy("/bin/sh", path)
         run = profile.start("-a", "-r", self.RATE)
@@ -415,7 +414,7 @@ class TestExecuted:
         assert run.ledger["unknown_commands"]["other_of_this_test"] > 0
 
     def record(self, profile, rate, at_a_time, *command):
-        """COMMAND is run LIVES times, so many AT_A_TIME."""
+        """Records LIVES runs of COMMAND, AT_A_TIME of them in parallel."""
         storm = 'read line; for i in $(seq %d); do %s "$@"; wait; done' % (self.LIVES // at_a_time,
                                                                          '"$@" & ' * (at_a_time - 1))
         shell = subprocess.Popen(["sh", "-c", storm, "sh", *command], stdin=subprocess.PIPE)
@@ -440,8 +439,8 @@ IN_CHILD = ("import sys, time\n"
 
 @pytest.fixture
 def files(tmp_path):
-    """[path, home, path, home] of executables of the same size, which hold Pythons of different
-    versions that both run here."""
+    """[path, home, path, home] of two static Pythons of different versions that run here.  The
+    executables have the same size."""
     found = {}
     for python in find_pythons():
         path, home = python.root + python.path, python.root + "/usr"
@@ -460,7 +459,7 @@ def files(tmp_path):
 
 
 class TestOverwritten:
-    """Another Python is written to the file of one that is known: the inode and its size stay."""
+    """Another Python is written into the file of a known one: the inode and the size stay the same."""
 
     RATE = 499
     SECONDS = 1
@@ -488,12 +487,12 @@ class TestOverwritten:
                                if process_of(frames)[1].endswith(" %g" % seconds)]
                      for seconds in (self.SECONDS, self.SECONDS + 0.1)}
         for seconds, stacks in of_either.items():
-            # Walked as the former one, it has none.
+            # With the former Python's offsets, the walk would not find this frame.
             assert count(stacks, "in_child"), seconds
 
 
-def test_another_takes_its_name(files, target, profile):
-    """Another Python, while the process is recorded: it goes on, forks, and then begins that one."""
+def test_another_python_takes_the_files_name(files, target, profile):
+    """Another Python replaces the file during the recording.  The process continues, forks, and executes it."""
     path, home, new, new_home = files
     words = 'echo ready; read line; PYTHONHOME="$1"; export PYTHONHOME; shift; exec "$@"'
     program = target.start(["sh", "-c", words, "sh", home, path, REPLACED, str(REPLACED_S), path, new_home])
@@ -515,23 +514,23 @@ def test_another_takes_its_name(files, target, profile):
 
 @pytest.mark.prove("truth")
 class TestNumbersAgain:
-    """Of a PID namespace that has few, in which the profiler is, too."""
+    """PIDs and TIDs are reused.  The profiler runs in the PID namespace, which has only few."""
 
     NUMBERS = 310
     SECONDS_MAX = 120
-    # Else it would be the whole machine's.
+    # Before this version, pid_max is the limit of the whole machine.
     SINCE = (6, 14)
     FEW = 'echo %d >/proc/sys/kernel/pid_max; "$0" "$1" & program=$!; shift; "$@" & ' \
         'wait $program; kill $!; wait $!' % NUMBERS
 
     def with_few(self, require, python, program):
-        """A prefix: what it is put before runs until PROGRAM has ended."""
+        """The prefix of a command that runs until PROGRAM has ended."""
         if tuple(map(int, re.findall(r"\d+", os.uname().release)[:2])) < self.SINCE:
             pytest.skip("numbers of PID namespaces are limited one by one from Linux 6.14 on")
         return [require("unshare"), "-m", "-p", "-f", "--mount-proc", "sh", "-c", self.FEW, python.path, os.path.join(PROGRAMS, program)]
 
-    def test_of_threads(self, profile, any_python, require):
-        """Nor does a thread get the samples of another one that had its number."""
+    def test_reused_tids(self, profile, any_python, require):
+        """A thread does not get the samples of an earlier one with its TID."""
         prefix = self.with_few(require, any_python, "threads_again.py")
         run = profile("-a", "-t", "-r", 999, "-d", self.SECONDS_MAX, prefix=prefix)
         named, numbers = 0, {}
@@ -545,8 +544,8 @@ class TestNumbersAgain:
         assert named > 0
         assert any(len(names) > 1 for names in numbers.values()), numbers
 
-    def test_of_others(self, profile, any_python, require):
-        """Nobody gets what another one of the same number had: its command, or its stacks."""
+    def test_reused_pids(self, profile, any_python, require):
+        """A process does not get the command or the stacks of an earlier one with its PID."""
         prefix = self.with_few(require, any_python, "reborn.py")
         run = profile("-a", "-r", 999, "-d", self.SECONDS_MAX, prefix=prefix)
         children = {}
@@ -560,15 +559,15 @@ class TestNumbersAgain:
                 children.setdefault(pid, set()).add(child[1])
         assert any(len(known) > 1 for known in children.values()), children
 
-    # The first one's file is known by then.
+    # "child 0" runs first, so that the profiler knows the Python's file.
     LATE = 'work="$0 -S $1 child"; shift; "$@" & profiler=$!; ' \
         "until grep -q 'NoNewPrivs:.1' /proc/$profiler/status; do sleep 0.1; done; $work 0; sleep 0.5; " \
         "kill -STOP $profiler; for next in \"$work 1\" 'sleep 1000 &'; do " \
         "echo 4000 >/proc/sys/kernel/ns_last_pid; eval \"$next\"; done; sleep 0.2; " \
         "kill -CONT $profiler; sleep 0.5; kill -INT $profiler; wait $profiler"
 
-    def test_of_one_that_is_told_of_late(self, profile, any_python, require):
-        """When another one, which lives, has its number: it does not get that one's command."""
+    def test_a_late_event_of_an_executed_program(self, profile, any_python, require):
+        """When user space looks, a live process has the PID.  The ended one keeps its own command."""
         prefix = [require("unshare"), "-m", "-p", "-f", "--mount-proc", "sh", "-c", self.LATE,
                   any_python.path, os.path.join(PROGRAMS, "reborn.py")]
         run = profile("-a", "-r", 999, "-d", self.SECONDS_MAX, prefix=prefix)
@@ -577,8 +576,8 @@ class TestNumbersAgain:
         assert [pid for pid, _ in found] == [4001], found
         assert re.search(r"reborn\.py child 1$", found.pop()[1])
 
-    def test_of_a_child_that_is_told_of_late(self, profile, any_python, require):
-        """The same of one that was forked, and has its parent's command."""
+    def test_a_late_event_of_a_forked_child(self, profile, any_python, require):
+        """The same for a forked child, which has its parent's command."""
         prefix = [require("unshare"), "-m", "-p", "-f", "--mount-proc", any_python.path,
                   os.path.join(PROGRAMS, "heir.py")]
         run = profile("-a", "-r", 999, "-d", self.SECONDS_MAX, prefix=prefix)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Each format in the programs that read it: profiles made by hand, so that every number is known.
+"""Each format, read by the programs that use it.  The profiles are made by hand: every number is known.
 
-`go tool pprof` and speedscope are run; for readers of folded stacks that are no
-Debian packages, the rules that they parse by are.
+The tests run `go tool pprof` and speedscope.  For readers of folded stacks that are not Debian packages,
+they check the readers' parsing rules.
 """
 
 import base64
@@ -21,7 +21,7 @@ CONSUMERS = os.path.join(ROOT, "tests", "e2e", "consumers")
 SPEEDSCOPE = "speedscope@1.25.0"
 TIMEOUT_S = 300
 
-# The hand-made profile "plain": seconds (hundredths are samples) of each thread's stacks.
+# The hand-made profile "plain": seconds of each thread's stacks; 0.01 s is a sample.
 MAIN = ("main", "app.py", 10)
 LOAD = ("Loader.load", "pkg/load.py", 20)
 LOAD_NEXT = ("Loader.load", "pkg/load.py", 21)
@@ -35,7 +35,7 @@ PLAIN = {
 }
 PLAIN_SAMPLES = 110
 
-# The profile "machine", 100 samples: {(pid, what it runs): samples}; a pid was used again.
+# The profile "machine", 100 samples: {(PID, program): samples}; one PID was reused.
 MACHINE = {(10, "worker.py"): 30, (11, "worker.py"): 30, (20, "report.py"): 24,
            (11, "report.py"): 6, (30, None): 10}
 CONTAINER = 4 * "4f5b3c9de7a8012b"
@@ -43,14 +43,14 @@ POD = "a1b2c3d4-0000-4000-8000-112233445566"
 CGROUP = ("/kubepods.slice/kubepods-poda1b2c3d4-0000-4000-8000-112233445566.slice/"
           "cri-containerd-%s.scope" % CONTAINER)
 
-# The profile "hostile": the Nth name has N samples, in a process and thread of its own.
+# The profile "hostile": the Nth name has N samples, in its own process and thread.
 HOSTILE_NAMES = 29
 HOSTILE_SAMPLES = HOSTILE_NAMES * (HOSTILE_NAMES + 1) // 2
 
 
 @pytest.fixture(scope="session")
 def synthetic(tmp_path_factory):
-    """synthetic(KIND, FORMAT, OPTION...): the path of such a profile."""
+    """synthetic(KIND, FORMAT, OPTION...): the path of a hand-made profile."""
     program = os.path.join(OUTPUT, "synthetic_profile")
     assert os.access(program, os.X_OK), "%s is not built: run make unit-tests" % program
     made = {}
@@ -69,7 +69,7 @@ def synthetic(tmp_path_factory):
 class TestPprof:
     @pytest.fixture
     def pprof(self, require, tmp_path):
-        """pprof(PATH, OPTION...): what `go tool pprof` prints."""
+        """pprof(PATH, OPTION...): the output of `go tool pprof`."""
         go = require("go")
 
         def run(path, *options):
@@ -113,7 +113,7 @@ class TestPprof:
 
     @staticmethod
     def tags(text):
-        """{(label, value): seconds} of -tags, each label's total as that of the value None."""
+        """{(label, value): seconds} of -tags; the value None has the label's total."""
         tags, key = {}, None
         for line in filter(None, text.split("\n")):
             total = re.fullmatch(r" *(\w+): Total ([\d.]+)(m?s)(?: of .*)?", line)
@@ -189,7 +189,7 @@ class TestPprof:
         assert "samples/count cpu/nanoseconds[dflt]" in raw
         assert self.raw_values(raw) == [(count, count * 10000000)
                                         for count in (30, 20, 40, 5, 10, 5)]
-        # Go 1.19 prints no columns, and numbers by the samples.
+        # Go 1.19 prints no columns, and numbers locations in the order of the samples.
         locations = re.findall(r"^ +(\d+): 0x0 (?:M=1 )?(.*?):(\d+)(?::0)? s=(\d+)\(\)$", raw,
                                re.MULTILINE)
         assert sorted(int(number) for number, *_ in locations) == list(range(1, 7))
@@ -215,8 +215,8 @@ class TestPprof:
                             ("<unnamed>", "28"), ("x" * 4096, "29")):
             assert rows[name] == (count, count), name
 
-    def test_written_again(self, pprof, synthetic, tmp_path):
-        """pprof checks a profile before it writes it; nothing may be lost on the way."""
+    def test_rewritten_by_pprof(self, pprof, synthetic, tmp_path):
+        """pprof validates a profile and writes it again.  No sample may be lost."""
         for kind in "plain", "hostile", "machine":
             path = synthetic(kind, "pprof")
             again = str(tmp_path / kind)
@@ -244,7 +244,7 @@ def speedscope_page(require):
             reason = result.returncode and result.stdout.decode().strip()
         except subprocess.TimeoutExpired as error:
             reason = error
-        # The registry need not answer, on a machine that has everything, either.
+        # The registry may not answer, even on a machine that has all the tools.
         if reason:
             pytest.skip("no %s from npm: %s" % (SPEEDSCOPE, reason))
     return page
@@ -252,7 +252,7 @@ def speedscope_page(require):
 
 @pytest.fixture
 def speedscope(require, speedscope_page, tmp_path):
-    """speedscope(PATH, NAME): what speedscope saves again after it has imported PATH as NAME."""
+    """speedscope(PATH, NAME): what speedscope exports after importing PATH as NAME."""
     chromium = require("chromium")
 
     def run(path, name):
@@ -326,7 +326,7 @@ class TestSpeedscope:
             expected = {frame["name"] for frame in json.load(written)["shared"]["frames"]}
         saved = speedscope(path, "hostile.json")
         found = {frame["name"] for frame in saved["shared"]["frames"]}
-        # It shows C++ names as C++ spells them.
+        # speedscope demangles C++ names.
         assert found ^ expected == {"_ZN3foo3barEv", "foo::bar()"}
         assert {"</script><b onload=x>", "semi;colon;", "<module>", "<unnamed>"} < expected
         assert len(saved["profiles"]) == HOSTILE_NAMES
@@ -371,7 +371,7 @@ FOLDED_PROFILES = [
 
 @pytest.fixture(params=FOLDED_PROFILES, ids=lambda profile: profile[0] + "".join(profile[2]))
 def folded(request, synthetic):
-    """(the lines of a profile, without their ends; its samples)."""
+    """(the lines of a profile, without line ends; its number of samples)."""
     kind, samples, options = request.param
     with open(synthetic(kind, "folded", *options), "rb") as stream:
         content = stream.read()
@@ -381,20 +381,20 @@ def folded(request, synthetic):
 
 class TestFolded:
     def test_flamegraph(self, folded):
-        """A number behind the stack is its count, a second one the count before it."""
+        """The last number is the count.  A second number before it would be read as another count."""
         lines, samples = folded
         total = 0
         for line in lines:
             match = re.fullmatch(r"(.*)\s+?(\d+(?:\.\d*)?)", line.decode())
             total += int(match.group(2))
             stack = match.group(1)
-            # Any frame may be the last one, once a stack is cut.
+            # If the reader cuts the stack, any frame may be the last one.
             for frame in stack.split(";"):
                 assert frame and not re.fullmatch(r"(.*)\s+?(\d+(?:\.\d*)?)", frame), frame
         assert total == samples
 
     def test_pyroscope(self, folded):
-        """The last space ends the stack; what follows is an integer; lines are below 64 KiB."""
+        """The last space ends the stack; an integer follows; lines are shorter than 64 KiB."""
         lines, samples = folded
         counts = [line[line.rindex(b" ") + 1:] for line in lines]
         assert all(re.fullmatch(rb"[0-9]+", count) for count in counts)
@@ -402,12 +402,12 @@ class TestFolded:
         assert max(map(len, lines)) < 60 * 1024
 
     def test_firefox_profiler(self, folded):
-        """The first line says what the file is."""
+        """The importer recognizes the format by the first line."""
         first = folded[0][0].decode()
         assert re.fullmatch(r"[^;]*(?:;[^;]*)* [0-9]+", first) and not first.startswith("{")
 
     def test_any_reader(self, folded):
-        """Sorted, each stack once, nothing that ends a line or moves a cursor."""
+        """Stacks are sorted and unique.  No character ends a line or moves the cursor."""
         stacks = [line[:line.rindex(b" ")].decode() for line in folded[0]]
         assert len(set(stacks)) == len(stacks)
         assert [stack.split(";") for stack in stacks] == sorted(s.split(";") for s in stacks)

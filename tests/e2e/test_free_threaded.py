@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What is shown of the other interpreters, of 3.14t and 3.15t, which cannot be had: on stand-ins.
+"""Profiles of 3.14t and 3.15t, which are not available as binaries: stand-ins take their place.
 
-They say every stack that they may be seen in.
+A stand-in prints every stack that a sample of it may show.
 """
 
 import collections
@@ -20,7 +20,7 @@ pytestmark = pytest.mark.parametrize("python", each(UNAVAILABLE))
 
 @pytest.mark.proves("impossible stacks")
 @briefly_and_long(7)
-def test_no_stack_that_never_was(python, standin, target, profile, figure, cpu):
+def test_no_impossible_stack(python, standin, target, profile, figure, cpu):
     program = target.start([standin(python)])
     run = profile("-p", program.pid, "-r", 9999, cpu=cpu)
     legal = expected(program.said, THREADS)
@@ -32,7 +32,7 @@ def test_no_stack_that_never_was(python, standin, target, profile, figure, cpu):
 
 
 def are_same(deep, others):
-    """In an assertion, pytest would compare their texts for minutes."""
+    """A function, because pytest would compare their texts for minutes if a plain assertion failed."""
     return deep == others
 
 
@@ -58,7 +58,7 @@ def test_5000_frames_are_cut_at_the_root(python, standin, target, profile):
 
 @pytest.mark.proves("names, Unicode")
 def test_names_of_every_kind(python, standin, target, profile):
-    """Of functions and of files."""
+    """Names of functions and files, with characters of 1 to 4 bytes."""
     program = target.start([standin(python)])
     run = profile("-p", program.pid, "-r", 999, "--full-filenames", cpu=BRIEF)
     legal = expected(program.said, THREADS, file_of=str)
@@ -69,15 +69,15 @@ def test_names_of_every_kind(python, standin, target, profile):
 
 
 def without_line(stack):
-    """STACK where its innermost code was gone before it was read where the thread's copy of the
-    instructions begins."""
+    """STACK without its innermost line: the code was freed before the start of the thread's copy of the
+    instructions was read."""
     return stack[:-1] + (stack[-1][:2] + (None,),)
 
 
 @pytest.mark.proves("code churn")
 @briefly_and_long()
-def test_code_that_gets_the_addresses_of_what_was_dropped(python, standin, target, profile, cpu):
-    """The caller's line says which one it is; the first thread has no copies."""
+def test_new_code_at_the_address_of_freed_code(python, standin, target, profile, cpu):
+    """The caller's line tells which code it is.  The first thread has no copies of instructions."""
     program = target.start([standin(python), "churn"])
     run = profile("-p", program.pid, "-r", 3999, cpu=cpu)
     of_first, of_others = (expected(program.said, numbers) for numbers in (THREADS[:1], THREADS[1:]))
@@ -94,7 +94,7 @@ def test_code_that_gets_the_addresses_of_what_was_dropped(python, standin, targe
 @pytest.mark.proves("thread storms")
 @briefly_and_long()
 def test_threads_that_come_and_go(python, standin, target, profile, cpu):
-    """Each has one number, and its stacks are that number's."""
+    """Each thread has one number, and shows only that number's stacks."""
     program = target.start([standin(python), "storm"])
     run = profile("-p", program.pid, "-r", 4999, "-t", cpu=cpu)
     legal = [expected(program.said, [number]) for number in THREADS]

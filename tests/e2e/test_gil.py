@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The GIL: samples of the thread that holds it, and how long others wait for it meanwhile."""
+"""--gil samples the thread that holds the GIL; --gil-blame measures how long others wait for it."""
 
 import json
 import os
@@ -17,8 +17,8 @@ RATE = ("-r", "999")
 
 
 @pytest.mark.pythons(since=GIL_SINCE)
-def test_only_what_holds_the_gil_is_shown(python, profile, target):
-    """A hash of a large string is made without it."""
+def test_only_the_thread_with_the_gil_is_shown(python, profile, target):
+    """Hashing a large string releases the GIL."""
     program = target(python, "gil.py", "spin_here", "release_here")
     run = profile("-p", program.pid, "--gil", *RATE, cpu=0.5)
     assert run.count_name("spin_here") > 0
@@ -29,7 +29,7 @@ def test_only_what_holds_the_gil_is_shown(python, profile, target):
 
 
 @pytest.mark.pythons(since=GIL_SINCE)
-def test_who_keeps_others_waiting_is_blamed(python, profile, target):
+def test_the_thread_that_keeps_others_waiting_is_blamed(python, profile, target):
     program = target(python, "gil.py", "keep_here", "sleep_here")
     run = profile("-p", program.pid, "--gil-blame", *RATE, cpu=0.5)
     assert run.count_name("keep_here") > 0
@@ -40,7 +40,7 @@ def test_who_keeps_others_waiting_is_blamed(python, profile, target):
 
 
 @pytest.mark.pythons(since=GIL_SINCE)
-def test_a_single_thread_keeps_nobody_waiting(python, profile, target):
+def test_a_single_thread_is_not_blamed(python, profile, target):
     program = target(python, "gil.py", "spin_here")
     run = profile.start("-p", program.pid, "--gil-blame", *RATE, cpu=0.3)
     run.load(status=5)
@@ -50,7 +50,7 @@ def test_a_single_thread_keeps_nobody_waiting(python, profile, target):
 
 
 @pytest.mark.parametrize("arguments", [("--gil",), ("--gil-blame",)], ids=["gil", "blame"])
-def test_the_other_frames_are_there_too(arguments, any_python, profile, target):
+def test_with_native_and_kernel_frames(arguments, any_python, profile, target):
     program = target(any_python, "gil.py", "keep_here", "sleep_here")
     run = profile("-p", program.pid, *arguments, *RATE, "-n", "-k", "-t", cpu=0.3)
     stacks = [[frame.name for frame in frames] for frames, _ in run.stacks]
@@ -58,7 +58,7 @@ def test_the_other_frames_are_there_too(arguments, any_python, profile, target):
 
 
 def test_blame_beside_the_clock(any_python, profile, target, tmp_path):
-    """Text says what the time is."""
+    """The text format says what gil-blame measures."""
     program = target(any_python, "gil.py", "keep_here", "sleep_here")
     path, stats = str(tmp_path / "blame.text"), str(tmp_path / "stats.json")
     run = profile.start("-p", program.pid, "--gil-blame", "-e", "cpu-clock", "--show", "gil-blame", *RATE,
@@ -80,7 +80,7 @@ def test_blame_beside_the_clock(any_python, profile, target, tmp_path):
     (("--gil-blame", "-e", "page-faults"), "use no other event with it than -e cpu-clock"),
     (("-e", "gil-blame:3"), "gil-blame has no count: it is sampled at the rate of -r"),
 ], ids=" ".join)
-def test_what_is_refused(arguments, said, profile, tmp_path):
+def test_refused_options(arguments, said, profile, tmp_path):
     run = profile.attempt("-a", *arguments, "-o", tmp_path / "profile.folded")
     assert run.status == 2 and said in run.stderr
 
@@ -95,7 +95,7 @@ def those_that_do_not_tell():
 
 
 @pytest.mark.pythons(which=those_that_do_not_tell)
-def test_a_python_that_does_not_tell_is_refused(python, profile, target):
+def test_a_python_that_does_not_tell_the_holder_is_refused(python, profile, target):
     program = target(python, "gil.py", "spin_here")
     said = "runs Python %d.%d.%d, which does not tell which thread holds the GIL" % python.version
     run = profile.attempt("-p", program.pid, "--gil", "-d", "1")
@@ -105,8 +105,8 @@ def test_a_python_that_does_not_tell_is_refused(python, profile, target):
 
 
 @pytest.mark.parametrize("build", each(UNAVAILABLE))
-def test_a_free_threaded_build_has_none(build, standin, profile, target):
-    """With -a each of its samples says so."""
+def test_a_free_threaded_build_has_no_gil(build, standin, profile, target):
+    """-p refuses it.  With -a, each of its samples says so."""
     path = standin(build)
     program = target.start([path])
     run = profile.attempt("-p", program.pid, "--gil", "-d", "1")
@@ -118,8 +118,8 @@ def test_a_free_threaded_build_has_none(build, standin, profile, target):
 
 
 @pytest.mark.parametrize("build", each(UNAVAILABLE))
-def test_threads_that_are_stopped_say_so(build, standin, profile, target, tmp_path):
-    """By another one that stops all."""
+def test_stopped_threads_have_their_own_reason(build, standin, profile, target, tmp_path):
+    """One thread stops all others.  Their waits have a reason of their own."""
     program = target.start([standin(build), "suspend"])
     path = tmp_path / "waits.folded"
     run = profile.start("-p", program.pid, "--off-cpu", "-o", path, files=False)

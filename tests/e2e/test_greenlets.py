@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Greenlets switch C stacks and Python stacks; each sample is of one of them, and whole."""
+"""Greenlets switch C stacks and Python stacks.  Each sample shows the whole stack of one greenlet."""
 
 import collections
 import re
@@ -17,12 +17,12 @@ DEPTH = 5
 OURS = re.compile(r"(root|descend|lambda|bottom|spin)_(\d)_(\d)")
 GREENLETS = 8
 
-# The C++ library, which greenlet needs, and no interpreter that is fetched depends on.
+# greenlet needs the C++ library.  Fetched interpreters come without it.
 CPP_LIBRARY = "libstdc++.so.6"
 
 
 def greenlet_pythons():
-    """This machine's own, and those fetched of the versions that it does not have."""
+    """This machine's own Pythons, and fetched ones of the other versions."""
     own = own_pythons()
     there = {python.version[:2] for python in own}
     return own + [python for python in own_and_fetched_pythons()
@@ -36,8 +36,8 @@ def add_cpp_library(folder):
 
 @pytest.fixture
 def gevent_folder(python, tmp_path):
-    """A folder with gevent, and so greenlet, for this Python, kept for the next run; empty where it
-    has Debian's."""
+    """A folder with gevent and greenlet for this Python, kept for the next run; "" if it has Debian's
+    gevent."""
     if has_module(python.command, "gevent"):
         return ""
     return install(python, "gevent", ["gevent"], str(tmp_path / "new"),
@@ -53,7 +53,7 @@ def expected(number):
 
 
 def why_not(frames):
-    """What is wrong with a whole stack, root first; None for a legal one."""
+    """The problem of a whole stack, root first; None for a legal one."""
     seen = [match.groups() for match in (OURS.fullmatch(frame.name) for frame in frames) if match]
     if len({(thread, number) for _, thread, number in seen}) > 1:
         return "several greenlets"
@@ -64,9 +64,9 @@ def why_not(frames):
     return None
 
 
-# While 3.12 switches, its frames are linked without those that entered from C, by which alone a C frame
-# of that version proves to be the current one (bpf/activation.bpf.h): samples of these moments have a
-# reason instead of a stack.  They depend on how often the program switches: here, some 1 to 2 %.
+# While 3.12 switches greenlets, its frame list lacks the entry frames from C.  Only they prove that a C
+# frame of that version is the current one (bpf/activation.bpf.h), so samples at that moment have a reason
+# instead of a stack.  Their share depends on how often the program switches: here, 1 to 2 %.
 LOST_IN_3_12 = 0.05
 
 
@@ -75,7 +75,7 @@ LOST_IN_3_12 = 0.05
 @pytest.mark.parametrize("switcher, cpu", [
     ("greenlet", BRIEF), *(pytest.param(switcher, 2, marks=pytest.mark.prove("truth"))
                            for switcher in ("greenlet", "gevent"))])
-def test_each_stack_is_one_greenlets(python, switcher, cpu, gevent_folder, target, profile, measured):
+def test_each_stack_is_of_one_greenlet(python, switcher, cpu, gevent_folder, target, profile, measured):
     program = target(python, "greenlets.py", switcher, environment={
         "PYTHONPATH": gevent_folder, "LD_LIBRARY_PATH": gevent_folder})
     greenlets = set()
@@ -104,8 +104,8 @@ BASE = "greenlet::UserGreenlet::g_initialstub"
 
 
 @pytest.mark.pythons(which=greenlet_pythons)
-def test_native_frames_are_one_greenlets(python, gevent_folder, target, profile):
-    """Above the base of a greenlet's part of the C stack is another one's, or what is left of it."""
+def test_native_frames_are_of_one_greenlet(python, gevent_folder, target, profile):
+    """Beyond the base of a greenlet's C stack lies the stack of another one, or its remains: the walk stops."""
     program = target(python, "greenlets.py", "greenlet", environment={
         "PYTHONPATH": gevent_folder, "LD_LIBRARY_PATH": gevent_folder})
     based = set()
@@ -113,7 +113,7 @@ def test_native_frames_are_one_greenlets(python, gevent_folder, target, profile)
     def all_are_seen(runs):
         for frames, _ in runs[-1].stacks:
             if any(frame.label.startswith("[") for frame in frames):
-                continue  # a reason, or frames of C are lost
+                continue  # a reason, or C frames are lost
             assert why_not(frames) is None, (why_not(frames), frames)
             matches = list(filter(None, (OURS.fullmatch(frame.name) for frame in frames)))
             if matches and not OURS.fullmatch(frames[0].name):
@@ -127,15 +127,15 @@ def test_native_frames_are_one_greenlets(python, gevent_folder, target, profile)
         check_native_ledger(run.ledger)
 
 
-# What only the new greenlet runs.
+# A function that only a new greenlet runs.
 BEGUN = "greenlet::UserGreenlet::inner_bootstrap"
 STARTING = "greenlet_starting"
 
 
 @pytest.mark.pythons(which=greenlet_pythons, since=(3, 10))
 @pytest.mark.parametrize("starter", ["greenlet", "gevent", "thread"])
-def test_start_is_told(python, starter, gevent_folder, target, profile):
-    """While a greenlet begins, its thread is not one without Python; a thread that begins is."""
+def test_a_starting_greenlet_is_counted_as_such(python, starter, gevent_folder, target, profile):
+    """Samples of a starting greenlet count as greenlet_starting, those of a starting thread as no_python."""
     program = target(python, "greenlet_starts.py", starter, environment={
         "PYTHONPATH": gevent_folder, "LD_LIBRARY_PATH": gevent_folder})
 
@@ -152,8 +152,8 @@ def test_start_is_told(python, starter, gevent_folder, target, profile):
 
 
 @pytest.mark.pythons(which=lambda: [python for python in greenlet_pythons() if python.version[:2] == (3, 11)])
-def test_what_starts_a_greenlet(python, gevent_folder, target, profile):
-    """3.11: with native frames, the C stack leads to the Python frames that a new greenlet is called from."""
+def test_the_caller_of_a_starting_greenlet(python, gevent_folder, target, profile):
+    """3.11: with native frames, the C stack leads to the Python frames that started the greenlet."""
     program = target(python, "greenlet_starts.py", "greenlet", environment={
         "PYTHONPATH": gevent_folder, "LD_LIBRARY_PATH": gevent_folder})
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Whose a process is, on real ones: what an interpreter says that it runs, and what was found."""
+"""The identity of real processes: its short name, command, user and start time."""
 
 import os
 import pwd
@@ -16,7 +16,7 @@ from test_changes import is_leaderless
 IDLE = os.path.join(PROGRAMS, "idle.py")
 WAIT = "import time; print('ready'); time.sleep(3600)"
 
-# Before what is run, and since which version they are there; a version 3 has lost some of 2's.
+# Options of the interpreter, and the first version that has them.  Version 2 has more.
 OPTIONS = [
     ((2, 7), []),
     ((2, 7), ["-B", "-uEsS"]),
@@ -30,14 +30,14 @@ OPTIONS_OF_2 = [["-3t", "-Q", "new"], ["-RQnew", "-t"]]
 
 
 def options_of(python):
-    """Lists of options that it has."""
+    """The lists of options that PYTHON has."""
     found = [options for since, options in OPTIONS if since <= python.version[:2]]
     return found + (OPTIONS_OF_2 if python.version < (3,) else [])
 
 
 @pytest.fixture
 def short_name(target, identity):
-    """short_name(COMMAND): the name of the process that it starts, once that says "ready"."""
+    """short_name(COMMAND): the short name of the process that COMMAND starts, once that prints "ready"."""
     def find(*command):
         started = target.start(list(command))
         found = identity(started.pid)["short_name"]
@@ -48,7 +48,7 @@ def short_name(target, identity):
 
 class TestShortName:
     def test_options(self, python, short_name, identity):
-        """The interpreter shows that it takes them so: what it is to run says so."""
+        """The program prints "ready" only if the interpreter parses the options the same way."""
         own = identity(os.getpid())["short_name"]
         for options in options_of(python):
             command = [*python.command, *options]
@@ -83,7 +83,7 @@ class TestShortName:
         assert short_name("/usr/bin/env", "-u", "NONE", str(script)) == "serve"
 
     def test_runner(self, any_python, target, identity, short_name, tmp_path):
-        """A worker is of its application as well."""
+        """The name includes the application, also for a worker of it."""
         for runner in "uvicorn", "gunicorn":
             (tmp_path / runner).write_text(WAIT)
             command = [any_python.path, "-u", str(tmp_path / runner), "--reload", "shop:app"]
@@ -93,7 +93,7 @@ class TestShortName:
         assert identity(worker)["short_name"] == "manage.py text"
 
     def test_unpacked_archive(self, any_python, target, identity, tmp_path):
-        """As PEX leaves it; what it starts has the same variable, and a name of its own."""
+        """An archive that PEX has unpacked.  Another program with the same $PEX has its own name."""
         folder = tmp_path / "unzipped_pexes" / "1" / "0a1b2c"
         folder.mkdir(parents=True)
         shutil.copy(os.path.join(PROGRAMS, "spawns.py"), str(folder / "__main__.py"))
@@ -117,11 +117,11 @@ class TestShortName:
 
     @pytest.mark.parametrize("how", ["text", "shell", "twice"])
     def test_worker(self, how, any_python, target, identity):
-        """It is called as the nearest Python that says what it runs."""
+        """It has the name of its nearest ancestor whose command line names a program."""
         assert identity(target(any_python, "spawns.py", how).said)["short_name"] == "spawns.py"
 
     def test_worker_without_ancestors(self, any_python, target, identity):
-        """That have ended: as any other program."""
+        """The ancestors have ended: it is named like any other program."""
         parent = target(any_python, "spawns.py", "text", "later")
         parent.go()
         worker = int(parent.process.stdout.readline())
@@ -134,7 +134,7 @@ class TestShortName:
         assert len(found["command"]) < 5000
 
     def test_first_thread_has_ended(self, any_python, target, identity):
-        """The kernel tells of the process through the others."""
+        """The identity is read through the other threads."""
         started = target(any_python, "leaderless.py", "wait")
         before = identity(started.pid)
         started.go()
@@ -151,7 +151,7 @@ class TestUser:
         assert (found["uid"], found["user"]) == (str(nobody.pw_uid), "nobody")
 
     def test_sandbox_of_a_user(self, any_python, target, identity, require):
-        """Who it is without counts, not whom it takes itself for."""
+        """The user outside of the user namespace counts, not the one inside."""
         started = target.start([require("setpriv"), "--reuid=65534", "--clear-groups",
                                 require("unshare"), "-U", "-r", any_python.path, "-uc", WAIT])
         assert identity(started.pid)["user"] == pwd.getpwuid(65534).pw_name

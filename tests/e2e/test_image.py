@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The image: what the Dockerfile says is done, stage by stage, and what comes out is run as the
-DaemonSet has it."""
+"""The image: the tests execute the Dockerfile stage by stage, and run the result as the DaemonSet
+does."""
 
 import os
 import stat
@@ -27,15 +27,15 @@ def image(require, tmp_path_factory):
 
 
 def files(root):
-    """All that is there but folders: {path: its status}."""
+    """{path: status} of everything but folders."""
     return {os.path.join(folder, name)[len(root):]: os.lstat(os.path.join(folder, name))
             for folder, _, names in os.walk(root) for name in names}
 
 
-def test_what_is_in_it(image):
-    """The binary, libraries, and authorities: nothing that could be run, or be anybody else's.  Most of their size is
-    libcurl's, which in Debian has all its protocols: two TLS libraries (OpenSSL for https, GnuTLS for
-    LDAP and RTMP), Kerberos, SSH.  They add up to 23 MiB."""
+def test_contents(image):
+    """The binary, libraries and certificate authorities: no other executable, and all owned by root.  Most of the
+    size comes from libcurl, which Debian builds with all protocols: two TLS libraries (OpenSSL for https,
+    GnuTLS for LDAP and RTMP), Kerberos, SSH.  The total is 23 MiB."""
     found = files(image.last.root)
     others = set(found) - {"/usr/bin/pybpfprof", AUTHORITIES}
     assert all(os.path.basename(path).split(".so")[0].startswith(("lib", "ld-linux"))
@@ -68,9 +68,9 @@ def test_the_agent_works_in_its_pod(image, require, tmp_path, any_python, target
     assert samples_in_leaf(profile, pod) > 10
 
 
-def test_it_pushes_to_who_is_known_to_the_public(image, require, tmp_path, any_python, target,
+def test_it_pushes_to_a_server_with_a_public_certificate(image, require, tmp_path, any_python, target,
                                                  backend, authority):  # noqa: F811
-    """By https, and without being told of an authority."""
+    """By https, with the authorities of the image and no other."""
     root = str(tmp_path / "root")
     copy(image.last.root, root)
     ours = authority("ours")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The tests' own interpreters: how they are fetched, started and told of."""
+"""The tests' own interpreters: how they are fetched, started and reported."""
 
 import collections
 import os
@@ -16,7 +16,7 @@ import matrix  # noqa: E402
 
 SCRIPTS = os.path.join(ROOT, "tests", "interpreters")
 
-# Stands in for apt-get: all goes well up to one word.
+# A stand-in for apt-get: it succeeds unless its arguments contain the given word.
 FAKE_APT_GET = """#!/bin/sh
 case "$*" in
 *indextargets*)
@@ -43,7 +43,7 @@ def provide(cache, script, *names, path=""):
     ("debian.py", "sid", "update", "unreachable"), ("debian.py", "sid", "install", "failed"),
     ("build.py", "3.13t", "update", "unreachable"), ("build.py", "3.13t", "source", "failed"),
 ])
-def test_what_cannot_be_had_is_told_and_leaves_nothing(tmp_path, script, name, word, outcome):
+def test_a_failed_fetch_is_reported_and_leaves_nothing(tmp_path, script, name, word, outcome):
     apt_get = tmp_path / "apt-get"
     apt_get.write_text(FAKE_APT_GET % word)
     apt_get.chmod(0o755)
@@ -53,7 +53,7 @@ def test_what_cannot_be_had_is_told_and_leaves_nothing(tmp_path, script, name, w
     assert os.listdir(str(tmp_path / "cache")) == ["lock"]
 
 
-def test_what_is_there_is_not_made_again():
+def test_a_present_interpreter_is_not_made_again():
     there = {"debian.py": [name for name in debian.SUITES if debian.is_there(name)],
              "build.py": [name for name in build.BUILDS if build.is_there(name)]}
     if not there["debian.py"]:
@@ -65,7 +65,7 @@ def test_what_is_there_is_not_made_again():
             assert ended.stdout.splitlines() == said
 
 
-def test_each_has_a_root_of_its_own():
+def test_each_fetched_interpreter_has_its_own_root():
     pythons = [python for python in find_pythons() if python.root]
     if not pythons:
         missing("a suite of Debian in the cache")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What CPython's JIT leaves in a frame: no line is shown that need not be the current one."""
+"""CPython's JIT: a frame has no line if its line may not be the current one."""
 
 import os
 import platform
@@ -17,14 +17,14 @@ def switchable_pythons():
 
 
 def line_of(text):
-    """The number of the program's line that is TEXT."""
+    """The number of the line TEXT in jitted.py."""
     with open(os.path.join(PROGRAMS, "jitted.py"), encoding="utf-8") as file:
         return [line.strip() for line in file].index(text) + 1
 
 
 @pytest.fixture
 def with_jit(python, target):
-    """with_jit(NAME, ARGUMENT...): a Target, that program with the JIT on."""
+    """with_jit(NAME, ARGUMENT...): starts that program with the JIT on.  Returns a Target."""
     def start(*command):
         program = target(python, *command, environment={"PYTHON_JIT": "1"})
         if not program.said:
@@ -45,7 +45,7 @@ def test_only_the_innermost_line_is_left_out(with_jit, profile, cpu):
             seen[frames[-1].name] += count if frames[-1].line is None else 0
     assert all(seen.values()), seen
     assert sum(seen.values()) <= run.ledger["line_unknown"]
-    # The loops' ends and beginnings are not compiled.
+    # The starts and ends of the loops are not compiled.
     assert cpu == BRIEF or sum(seen.values()) > 0.9 * run.samples
     assert run.ledger["line_unknown"] <= run.ledger["python"]
     assert " without a line number)" in run.stderr
@@ -54,7 +54,7 @@ def test_only_the_innermost_line_is_left_out(with_jit, profile, cpu):
 @pytest.mark.prove("truth")
 @pytest.mark.pythons(which=switchable_pythons, since=(3, 14))
 def test_functions_alone(with_jit, profile):
-    """A function that the JIT runs, and does not, is one stack then, of which some samples have no line."""
+    """With -F, a function that runs partly in the JIT is one stack.  Some of its samples have no line."""
     run = profile("-p", with_jit("half_jitted.py").pid, "-r", 1999, "-F", cpu=3)
     assert 0 < run.ledger["line_unknown"] < run.ledger["python"]
 
@@ -62,13 +62,13 @@ def test_functions_alone(with_jit, profile):
 @pytest.mark.skipif(platform.machine() != "x86_64", reason="the JIT's frames are known on x86-64 only")
 @pytest.mark.pythons(which=switchable_pythons, since=(3, 15))
 def test_native_frames(with_jit, profile, chain_library):
-    """Machine code of the JIT interrupts no chain of native frames, and changes nothing of Python's."""
+    """JIT code does not break the chain of native frames, and does not change Python frames."""
     chain = ["<module>", "main", "work", "c:chain_enter", "middle", "c:chain_pass", "inner", "key_of", "loop"]
     known = {"c:chain_enter", "c:chain_pass", "[JIT]", "?"}
     program = with_jit("jitted_calls.py", chain_library(CHAIN))
 
     def spell(frames):
-        """Its words of the chain, and what stands for unknown code; the interpreter's C functions are left out."""
+        """The words of the chain, and labels of unknown code.  The interpreter's C functions are left out."""
         words = [frame.short if is_python(frame) else
                  "c:" + frame.name if frame.file == CHAIN else frame.label for frame in frames]
         return [word for frame, word in zip(frames, words) if is_python(frame) or word in known]
@@ -86,7 +86,7 @@ def test_native_frames(with_jit, profile, chain_library):
 
 @pytest.mark.pythons(which=switchable_pythons, since=(3, 14))
 @briefly_and_long(1)
-def test_lines_are_exact_without_it(python, target, profile, cpu):
+def test_lines_are_exact_without_the_jit(python, target, profile, cpu):
     run = profile("-p", target(python, "jitted.py", environment={"PYTHON_JIT": "0"}).pid,
                   "-r", 999, cpu=cpu)
     assert run.ledger["line_unknown"] == 0

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The kernel's frames, below those that called it."""
+"""Kernel frames, below the frames that called the kernel."""
 
 import gzip
 
@@ -25,14 +25,14 @@ def is_kernel(frame):
 
 
 def check_order(stacks):
-    """What the kernel did is at the leaf's side, and nothing of it elsewhere."""
+    """Kernel frames are at the leaf end of each stack, and nowhere else."""
     for frames, _ in stacks:
         kinds = [is_kernel(frame) for frame in frames]
         assert kinds == sorted(kinds), frames
 
 
 @pytest.mark.parametrize("python", few_of(own_pythons()), ids=lambda python: python.name)
-def test_they_are_below_what_called_them(python, reader, profile):
+def test_kernel_frames_are_below_their_caller(python, reader, profile):
     pid = reader(python).pid
     run = profile("-p", pid, "-k", "-r", 999, cpu=BRIEF)
     check_order(run.stacks)
@@ -41,7 +41,7 @@ def test_they_are_below_what_called_them(python, reader, profile):
         names = [frame.name for frame in frames]
         if "vfs_read_[k]" in names:
             assert names.index("read_all") < names.index("vfs_read_[k]")
-    # Without, the time is the Python line's.
+    # Without -k, the time belongs to the Python line.
     run = profile("-p", pid, "-r", 999, cpu=BRIEF)
     assert not run.count(is_kernel) and run.count_name("read_all") > 0
 
@@ -52,12 +52,12 @@ def test_hidden_names(any_python, reader, profile, hiding_symbols):
     check_order(run.stacks)
     assert run.count_name("[kernel]") > 0
     assert not run.count(lambda frame: frame.label.endswith("_[k]"))
-    # Without names, one frame says it all.
+    # Without names, one frame stands for all of them.
     assert all(sum(map(is_kernel, frames)) <= 1 for frames, _ in run.stacks)
 
 
 def test_five_capabilities_suffice(any_python, reader, profile, public_binary):
-    """But for the names, where the kernel hides them."""
+    """Except for the names, if the kernel hides them."""
     profile.binary = public_binary
     run = profile.start("-p", reader(any_python).pid, "-k", "-r", 999, "-f", "folded", "-o", "-", files=False,
                         cpu=BRIEF, prefix=as_nobody(CAPABILITIES)).finish()

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The oldest kernel that is supported and Debian's newest, each in an emulated machine: the BPF program loads,
-and a profile of two Pythons has only possible stacks.  test_all_kernels.py tests all kernels, and more there.
+"""The oldest supported kernel and Debian's newest, each in an emulated machine: the BPF program loads, and a
+profile of two Pythons has only possible stacks.  test_all_kernels.py tests all kernels, with more checks.
 
-Only facts are asserted.  The machine's clock counts emulated instructions, so the load on this one changes nothing.
+No time is asserted.  The guest's clock counts emulated instructions, so the load of the host changes nothing.
 """
 
 import pytest
@@ -52,7 +52,7 @@ def test_program_loads(kernel):
     kernel.succeeded("profile")
 
 
-def test_no_stack_that_never_was(kernel):
+def test_no_impossible_stack(kernel):
     result = kernel.succeeded("profile")
     assert kernel.pythons
     for python, part in zip(kernel.pythons, result["programs"]):
@@ -62,7 +62,7 @@ def test_no_stack_that_never_was(kernel):
 
 
 def test_kernel_frames(kernel):
-    """The program loads with them, and they are below what called them."""
+    """The BPF program loads with them, and they are below their caller."""
     stacks = parse_folded(kernel.succeeded("kernel frames")["profile"])
     check_order(stacks)
     assert any(frame.name == "vfs_read_[k]" for frames, _ in stacks for frame in frames)
@@ -70,7 +70,7 @@ def test_kernel_frames(kernel):
 
 
 def test_native_frames(kernel):
-    """The program loads with them, and they stand among Python's."""
+    """The BPF program loads with them, and the profile has them."""
     stacks = parse_folded(kernel.succeeded("native frames")["profile"])
     names = {frame.name for frames, _ in stacks for frame in frames}
     assert any(".so" in name or "+0x" in name or "(python" in name for name in names), names
@@ -80,8 +80,8 @@ def test_native_frames(kernel):
     assert ledger["native"]["whole"]
 
 
-def test_native_frames_where_the_kernel_was_interrupted(kernel):
-    """The user code's registers are known there: the C function that called the kernel is between."""
+def test_native_frames_of_samples_in_the_kernel(kernel):
+    """The user registers are known: the C function that called the kernel stands between Python and the kernel."""
     result = kernel.succeeded("native frames")
     stacks = [[frame.name for frame in frames] for frames, _ in stacks_of(result, result["programs"][1])]
     assert any("read_all" in names and "vfs_read_[k]" in names and

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The manifests and the chart: that they say the same, that Kubernetes knows what they say, and that
-the agent works in the container that they describe."""
+"""The manifests and the chart: they describe the same objects, Kubernetes accepts them, and the agent
+works in the container that they describe."""
 
 import json
 import os
@@ -23,12 +23,12 @@ from test_pods import cluster, is_named, labels_of  # noqa: F401 (a fixture amon
 from test_push import authority, backend  # noqa: F401 (fixtures)
 
 CHART = os.path.join(ROOT, "deploy", "helm", "pybpfprof")
-# What helm adds for itself.
+# The labels and annotations that helm adds.
 OF_HELM = {"app.kubernetes.io/instance", "app.kubernetes.io/managed-by", "helm.sh/chart",
            "checksum/config"}
-# What is added to names: by kustomize to a ConfigMap's, by the chart to those that are the cluster's.
+# Suffixes of names: kustomize adds one to a ConfigMap's, the chart to those of cluster-wide objects.
 ADDED = re.compile(r"(?<={0})(-[0-9a-z]{{10}}|\.{0}(\.priority-1000)?)$".format(NAME))
-# A helm that Go has installed takes an old one for granted.
+# A helm that was installed by Go assumes an old version of Kubernetes.
 KUBERNETES_VERSION = KUBERNETES.rpartition("@")[2]
 
 SECRETS = "/run/secrets/pybpfprof"
@@ -40,13 +40,13 @@ pytestmark = [pytest.mark.timeout(BUILD_TIMEOUT_S), pytest.mark.prove("deploy")]
 
 
 def template(*words):
-    """What says the chart's objects."""
+    """The chart's objects, as YAML."""
     return output_of(find_tool("helm"), "template", "--kube-version", KUBERNETES_VERSION,
                      "--namespace", NAME, NAME, CHART, *words)
 
 
 def plain(value):
-    """Without the names and labels that the tools add."""
+    """VALUE without the suffixes and labels that the tools add."""
     if isinstance(value, dict):
         kept = {key: plain(each) for key, each in value.items() if key not in OF_HELM}
         return {key: each for key, each in kept.items() if (key, each) != ("annotations", {})}
@@ -56,7 +56,7 @@ def plain(value):
 
 
 def listed(value):
-    """With no order among variables, volumes and their mounts, which have none."""
+    """VALUE with variables, volumes and mounts sorted: their order means nothing."""
     pod = value["DaemonSet"]["spec"]["template"]["spec"]
     for container in pod["containers"]:
         for some in container["env"], container["volumeMounts"], pod["volumes"]:
@@ -66,7 +66,7 @@ def listed(value):
 
 @pytest.fixture
 def customized(tmp_path):
-    """customized(COMPONENT, MORE): what says the manifests' objects with it."""
+    """customized(COMPONENT, MORE): the manifests' objects with that component, as YAML."""
     def say(component=None, more=""):
         folder = tmp_path / (component or "customized")
         folder.mkdir()
@@ -81,7 +81,7 @@ def customized(tmp_path):
 
 @pytest.fixture
 def monitored(customized):
-    """What says the manifests' objects with the component for Prometheus."""
+    """The manifests' objects with the component for Prometheus, as YAML."""
     return customized("podmonitor")
 
 
@@ -89,7 +89,7 @@ def check_same(ours, charts):
     ours, charts = (listed(plain(objects(text))) for text in (ours, charts))
     for each in ours, charts:
         for one in each.values():
-            # Who installs a chart says which.
+            # The user chooses a chart's namespace when installing it.
             one["metadata"].pop("namespace", None)
         each["ConfigMap"]["data"] = {name: yaml.safe_load(text) for name, text
                                      in each["ConfigMap"]["data"].items()}
@@ -97,18 +97,18 @@ def check_same(ours, charts):
     return set(ours)
 
 
-def test_both_say_the_same():
+def test_manifests_and_chart_agree():
     assert check_same(build(), template()) == {
         "ServiceAccount", "ClusterRole", "ClusterRoleBinding", "ConfigMap", "PriorityClass",
         "DaemonSet"}
 
 
-def test_both_say_the_same_to_prometheus(monitored):
+def test_manifests_and_chart_agree_for_prometheus(monitored):
     assert "PodMonitor" in check_same(monitored, template("--set", "podMonitor.enabled=true"))
 
 
-def test_both_say_the_same_without_pod_names(customized):
-    """There is no role then, and no token."""
+def test_manifests_and_chart_agree_without_pod_names(customized):
+    """There is no role and no token."""
     text = customized("no-pod-names")
     assert check_same(text, template("--set", "podNames=false")) == {
         "ServiceAccount", "ConfigMap", "PriorityClass", "DaemonSet"}
@@ -117,7 +117,7 @@ def test_both_say_the_same_without_pod_names(customized):
     assert {"name": "PYBPFPROF_KUBERNETES", "value": "off"} in pod["containers"][0]["env"]
 
 
-def test_both_say_the_same_with_a_secret(customized):
+def test_manifests_and_chart_agree_with_a_secret(customized):
     text = customized("secret")
     check_same(text, template("--set", "secretName=" + NAME))
     pod = objects(text)["DaemonSet"]["spec"]["template"]["spec"]
@@ -126,8 +126,8 @@ def test_both_say_the_same_with_a_secret(customized):
             "readOnly": True} in pod["containers"][0]["volumeMounts"]
 
 
-def test_the_agent_may_do_nothing_but_ask_for_pods(customized):
-    """In whatever namespace it is."""
+def test_the_agent_may_only_list_and_watch_pods(customized):
+    """In any namespace."""
     kinds = objects(customized(more="namespace: elsewhere\n"))
     assert kinds["ClusterRole"]["rules"] == [
         {"apiGroups": [""], "resources": ["pods"], "verbs": ["list", "watch"]}]
@@ -141,8 +141,8 @@ def test_the_agent_may_do_nothing_but_ask_for_pods(customized):
     assert pod["automountServiceAccountToken"] is True
 
 
-def test_what_holds_the_pod():
-    """Each clause as it is meant: what is wrong in manifests and chart at once is equal, too."""
+def test_settings_of_the_pod():
+    """Checks each setting, because the comparison misses an error in both the manifests and the chart."""
     kinds = objects(build())
     name = kinds["PriorityClass"]["metadata"]["name"]
     assert (kinds["PriorityClass"]["value"], kinds["PriorityClass"]["preemptionPolicy"]) == (
@@ -170,14 +170,14 @@ def test_what_holds_the_pod():
     assert [sorted(volume) for volume in volumes] == [["configMap", "name"], ["hostPath", "name"]]
 
 
-def test_the_service_is_configured_the_same():
+def test_the_systemd_service_has_the_same_configuration():
     with open(os.path.join(ROOT, "deploy", "agent.yaml"), encoding="utf-8") as file:
         service = yaml.safe_load(file)
     assert service == yaml.safe_load(objects(build())["ConfigMap"]["data"]["agent.yaml"])
 
 
-def test_it_takes_less_before_the_kernel_kills_it():
-    """A quarter more is the kernel's: BPF maps, and what is read and written."""
+def test_the_memory_limit_is_below_the_kill_limit():
+    """The kernel gets a quarter more for BPF maps and the page cache."""
     kinds = objects(build())
     limits = kinds["DaemonSet"]["spec"]["template"]["spec"]["containers"][0]["resources"]["limits"]
     unit = Path(ROOT, "deploy", "systemd", "pybpfprof-agent.service").read_text(encoding="utf-8")
@@ -194,7 +194,7 @@ def test_lint():
 
 
 def test_versions(binary):
-    """One version of all."""
+    """Binary, chart and image have one version."""
     version = output_of(binary, "--version").split()[1]
     with open(os.path.join(CHART, "Chart.yaml"), encoding="utf-8") as file:
         chart = yaml.safe_load(file)
@@ -203,8 +203,8 @@ def test_versions(binary):
     assert container["image"] == "%s:%s" % (NAME, version)
 
 
-def test_kubernetes_knows_all_of_it(monitored, tmp_path):
-    """And the operator its own kind."""
+def test_kubernetes_accepts_all_objects(monitored, tmp_path):
+    """The Prometheus operator's schema accepts the PodMonitor."""
     path = tmp_path / "objects.yaml"
     (tmp_path / "schemas").mkdir()
     check = [find_tool("kubeconform"), "-strict", "-summary", "-schema-location",
@@ -217,7 +217,7 @@ def test_kubernetes_knows_all_of_it(monitored, tmp_path):
             assert subprocess.run(check, stdout=subprocess.DEVNULL).returncode == 1
 
 
-def test_what_may_be_chosen():
+def test_values_of_the_chart():
     chosen = objects(template("--set", "config.rate=49", "--set", "storePath=/srv/profiles", "--set",
                               "image.repository=registry/pybpfprof", "--set", "image.tag=1", "--set",
                               "imagePullSecrets[0].name=key", "--set", "priority=7"))
@@ -230,7 +230,7 @@ def test_what_may_be_chosen():
 
 
 def test_off_is_off(tmp_path):
-    """Though Helm takes it for a truth value."""
+    """Although Helm reads the word as a boolean."""
     keys = "cpu-budget", "kubernetes", "listen", "memory-limit"
     values = tmp_path / "values.yaml"
     values.write_text("config: {quiet: false, %s}\n" % ", ".join(key + ": off" for key in keys))
@@ -254,8 +254,8 @@ def test_mistakes_are_refused(value):
 
 @pytest.mark.parametrize("config", ["node: no", "comm: [worker, y]", "store-age: 1.10",
                                     "relabel: [{source_labels: [comm], regex: off, action: drop}]"])
-def test_words_that_are_none_to_helm_are_refused(config, tmp_path):
-    """But not what the agent would be told without Helm."""
+def test_words_that_are_no_strings_to_helm_are_refused(config, tmp_path):
+    """Helm reads them as booleans or numbers.  Quoted, they reach the agent as they are."""
     values = tmp_path / "values.yaml"
     values.write_text("config: {%s}\n" % config)
     is_refused("-f", str(values))
@@ -266,7 +266,7 @@ def test_words_that_are_none_to_helm_are_refused(config, tmp_path):
     assert {key: said[key] for key in wanted} == wanted
 
 
-def test_the_charts_options_are_the_agents(binary, tmp_path):
+def test_the_chart_knows_the_agents_options(binary, tmp_path):
     with open(os.path.join(CHART, "values.schema.json"), encoding="utf-8") as file:
         options = json.load(file)["properties"]["config"]["properties"]
     known = output_of(binary, "agent", "--store", str(tmp_path), "--print-config")
@@ -279,7 +279,7 @@ def test_the_charts_options_are_the_agents(binary, tmp_path):
 
 @pytest.fixture
 def with_rate(tmp_path):
-    """{tool: what says the objects, with that rate}"""
+    """{tool: build(RATE)}: build returns the objects with that rate, as YAML."""
     def build_with(rate):
         folder = tmp_path / str(rate)
         shutil.copytree(BASE, folder)
@@ -290,7 +290,7 @@ def with_rate(tmp_path):
 
 
 @pytest.mark.parametrize("tool", ["kustomize", "helm"])
-def test_a_change_replaces_the_pods(tool, with_rate):
+def test_a_changed_configuration_replaces_the_pods(tool, with_rate):
     first, second = (objects(with_rate[tool](rate)) for rate in (19, 49))
     assert yaml.safe_load(second["ConfigMap"]["data"]["agent.yaml"])["rate"] == 49
     first, second = (one["DaemonSet"]["spec"]["template"] for one in (first, second))
@@ -301,7 +301,7 @@ def test_capabilities(tmp_path):
     assert Pod(objects(build()), tmp_path).capabilities == CAPABILITIES
 
 
-def test_one_more_where_the_kernel_wants_it(customized, tmp_path):
+def test_sys_admin_can_be_added(customized, tmp_path):
     text = customized("sys-admin")
     check_same(text, template("--set", "sysAdmin=true"))
     assert Pod(objects(text), tmp_path).capabilities == CAPABILITIES | {"sys_admin"}
@@ -321,15 +321,15 @@ def busy(any_python, target):
 
 
 def test_the_agent_works_in_its_pod(image, require, tmp_path, busy, profile):
-    """It has the image's root alone, and tells what the host runs."""
+    """It has only the image's files, and profiles the host's processes."""
     pod = Pod(objects(build()), tmp_path)
     said = run_beside(pod, require, image, busy)
     assert "cannot" not in said, said
     assert samples_in_leaf(profile, pod) > 10
 
 
-def test_other_pods_are_known(image, require, tmp_path, any_python, target):
-    """Whose a process is, is in its cgroup, which the agent sees from within its own."""
+def test_other_pods_are_identified(image, require, tmp_path, any_python, target):
+    """The cgroup of a process names its pod.  The agent can read it from its own container."""
     (tmp_path / "other").mkdir()
     other = Container(require, tmp_path / "other", "/", [any_python.path, "/programs/busy.py"])
     pod = Pod(objects(build()), tmp_path)
@@ -344,8 +344,8 @@ def test_other_pods_are_known(image, require, tmp_path, any_python, target):
 
 
 def test_pods_are_named(image, require, tmp_path, any_python, target, cluster):  # noqa: F811
-    """By the API server, as whom the kubelet lets the agent's pod ask it; here it has this machine's
-    network."""
+    """By the API server, with the credentials that the kubelet gives the pod.  Here the pod has this
+    machine's network."""
     (tmp_path / "other").mkdir()
     other = Container(require, tmp_path / "other", "/", [any_python.path, "/programs/busy.py"])
     pod = Pod(objects(build()), tmp_path)
@@ -365,7 +365,7 @@ def test_pods_are_named(image, require, tmp_path, any_python, target, cluster): 
 
 
 def test_it_pushes_with_a_secret(image, require, tmp_path, busy, backend, authority):  # noqa: F811
-    """As docs/deploy.md has it: a token, and by which the backend is known."""
+    """As in docs/deploy.md: the secret has a token and the backend's certificate authority."""
     ours = authority("ours")
     server = backend("pyroscope", ours.sign("IP:127.0.0.1"))
     kinds = objects(template("--set", "secretName=backend", "--set",
@@ -387,7 +387,7 @@ def test_prometheus_and_the_kubelet_are_answered(monitored, image, require, tmp_
     assert endpoint["port"] == port["name"]
     with running(pod, require, image) as agent:
         enter = [require("nsenter"), "-t", str(agent.pid), "-n"]
-        # Not the loopback's, which is open anyway.
+        # Not the loopback address, which is open anyway.
         output_of(*enter, require("ip"), "address", "add", ADDRESS + "/32", "dev", "lo")
         answers = {path: output_of(*enter, sys.executable, "-c", GET,
                                    "http://%s:%d%s" % (ADDRESS, port["containerPort"], path))
@@ -399,7 +399,7 @@ def test_prometheus_and_the_kubelet_are_answered(monitored, image, require, tmp_
 
 @pytest.mark.parametrize("lacking", sorted(CAPABILITIES))
 def test_each_capability_is_necessary(lacking, image, require, tmp_path):
-    """Without any one it does not start, and says which it misses."""
+    """Without any one of them, the agent does not start, and names the missing one."""
     pod = Pod(objects(build()), tmp_path)
     pod.capabilities.remove(lacking)
     with pytest.raises(AssertionError, match="CAP_" + lacking.upper()):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The flame graph page of 100,000 frames: it is as quick."""
+"""The flame graph page of 100,000 frames: it opens, zooms and changes quickly."""
 
 import pytest
 
@@ -8,7 +8,7 @@ from page.pages import ROWS
 OPEN_MS, ZOOM_MS, CHOOSE_MS = 2000, 100, 400
 TRIES = 10
 
-# A browser and what draws for it have the CPUs for themselves.
+# The browser and its renderer need the CPUs for themselves.
 pytestmark = [pytest.mark.alone, pytest.mark.prove("cost")]
 
 
@@ -19,13 +19,13 @@ def large_page(make_page):
 
 @pytest.fixture(scope="session")
 def crowded_page(make_page):
-    """The same of 500 processes of two threads; 20 each run the same."""
+    """As many frames of 500 processes with two threads each.  20 processes run each program."""
     return make_page("tree", "-n", "100000", "-m", "1000", "-p", "500")
 
 
 @pytest.fixture
 def in_time(measured):
-    """in_time(WHAT, TIMES, MOST): that the best of some times in ms will do."""
+    """in_time(WHAT, TIMES, MOST): checks that the best of TIMES is below MOST, in ms."""
     def check(what, times, most):
         measured(what, "%d ms" % min(times), "< %d ms" % most)
         assert min(times) < most, times

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The Python that matters is a child: of what stands behind --, or of a process that is named."""
+"""The Python to profile is a child: of the command after --, or of the process of -p."""
 
 import contextlib
 import ctypes
@@ -20,7 +20,7 @@ BURN = "import time\ndef burn():\n    end = time.process_time() + %s\n    while 
 
 @pytest.fixture
 def script(tmp_path):
-    """script(NAME, TEXT): a file, which may be executed."""
+    """script(NAME, TEXT): the path of an executable file."""
     def write(name, text):
         path = tmp_path / name
         path.write_text(text)
@@ -36,7 +36,7 @@ def executable(any_python):
 
 @contextlib.contextmanager
 def running(*command, **options):
-    """Its process group goes with it."""
+    """Runs COMMAND, and kills its process group at the end."""
     process = subprocess.Popen(command, start_new_session=True, stdout=subprocess.DEVNULL, **options)
     try:
         yield process
@@ -76,7 +76,7 @@ class TestBehindTheDashes:
         lambda python, path: ["env", "-u", "NOTHING", "setsid", "-w", python, path],
     ], ids=["shell", "timeout", "setsid"])
     def test_a_launcher(self, profile, script, executable, launch):
-        """One Python alone has no frame of its process."""
+        """A single Python has no process frame."""
         run = profile("-r", 499, command=launch(executable, script("app.py", BURN % 0.3)))
         assert run.count_name("burn")
         assert not run.count(lambda frame: frame.name.startswith("process "))
@@ -86,7 +86,7 @@ class TestBehindTheDashes:
         run = profile("-r", 499, command=[path])
         assert run.count_name("burn") and "exited with status 7" in run.stderr
 
-    def test_several_are_told_apart(self, profile, script, executable):
+    def test_several_pythons_have_process_frames(self, profile, script, executable):
         one, other = script("one.py", BURN % 0.2), script("other.py", BURN % 0.2)
         run = profile("-r", 499, command=["sh", "-c", "%s %s & %s %s; wait" % (executable, one, executable, other)])
         roots = {frames[0].name for frames, _ in run.stacks if any(frame.name == "burn" for frame in frames)}
@@ -98,8 +98,8 @@ class TestBehindTheDashes:
         run = profile.attempt("-r", 499, "-f", "text", "-o", "-", command=command)
         assert run.stdout.decode("utf-8").splitlines()[0] == " ".join(command)
 
-    def test_what_it_leaves_behind_is_waited_for(self, profile, script, executable, tmp_path):
-        """But not for what is no Python.  What is not identified yet when the command ends may be none."""
+    def test_pythons_that_outlive_the_command_are_waited_for(self, profile, script, executable, tmp_path):
+        """Other programs are not, nor is a Python that was not identified before the command's end: then retry."""
         def waits_for_it():
             go = tmp_path / "go"
             go.unlink(missing_ok=True)
@@ -141,7 +141,7 @@ class TestByPid:
                 *pids, *pids, shell.pid) in run.stderr
 
     def test_an_idle_master(self, profile, script, executable):
-        """It is told of its workers, and -s has their samples under the master's title."""
+        """The profiler mentions its workers.  With -s, their samples have the master's title."""
         path = script("master.py", "import os, sys, time\nfor _ in range(2):\n    if not os.fork():\n"
                       + "".join("        %s\n" % line for line in (BURN % 600).splitlines())
                       + "time.sleep(600)\n")
@@ -173,7 +173,7 @@ class TestByPid:
         assert run.stderr.count("process %d is stopped by a signal" % program.pid) == 2
 
     def test_a_process_in_a_debugger(self, profile, any_python, target):
-        """Which is this process."""
+        """The debugger is the test's own process."""
         program = target(any_python, "busy.py")
         trace = ctypes.CDLL(None, use_errno=True).ptrace
         trace.argtypes = [ctypes.c_long, ctypes.c_long, ctypes.c_void_p, ctypes.c_void_p]
@@ -185,12 +185,12 @@ class TestByPid:
             run.wait_sampling()
             run.interrupt().load(NO_SAMPLE)
         finally:
-            # Else who waits for its end takes the stop for that.
+            # As long as it is traced, a wait for its end would return at its stop.
             assert trace(PTRACE_DETACH, program.pid, None, None) == 0, ctypes.get_errno()
         assert run.stderr.count("process %d is stopped by a debugger" % program.pid) == 2
 
     def test_a_master_that_wakes_now_and_then(self, profile, script, executable):
-        """As gunicorn's does: it may use a little, and starts its workers by exec."""
+        """Like gunicorn's: it uses a little CPU time, and starts its workers by exec."""
         worker = script("worker.py", BURN % 600)
         path = script("master.py", "import subprocess, time\nsubprocess.Popen([%r, %r])\n"
                       "while True: time.sleep(0.02)\n" % (executable, worker))
@@ -230,7 +230,7 @@ class TestByPid:
 @pytest.mark.parametrize("number, ends", [(signal.SIGHUP, False), (signal.SIGTERM, True), (signal.SIGINT, True)],
                          ids=["hangup", "termination", "interrupt"])
 def test_ignored_signals(profile, any_python, target, number, ends):
-    """As nohup, and a shell's background jobs, start it."""
+    """The profiler inherits ignored signals, as from nohup or as a shell's background job."""
     program = target(any_python, "busy.py")
     run = profile.start("-p", program.pid, prefix=[
         sys.executable, "-S", "-c", "import os, signal, sys\nfor each in 1, 2, 15: signal.signal(each, signal.SIG_IGN)\n"
@@ -239,7 +239,7 @@ def test_ignored_signals(profile, any_python, target, number, ends):
     wait_used(0.1, program.pid)
     os.kill(run.pid, number)
     if not ends:
-        # It has taken what came before this, and goes on.
+        # The signal is not pending, and the recording goes on.
         with open("/proc/%d/status" % run.pid, encoding="ascii") as file:
             pending = next(int(line.split()[1], 16) for line in file if line.startswith("ShdPnd"))
         assert not pending & 1 << number - 1 and run.process.poll() is None

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The readers of line tables and code objects, against what each interpreter says itself."""
+"""The readers of line tables and code objects, compared with what each interpreter itself reports."""
 
 import os
 import subprocess
@@ -11,7 +11,7 @@ from folded import Frame
 from legal import BRIEF, KnownLines
 from pythons import DEBUG, JIT, find_pythons, one_of_each_minor, own_fetched_and_debug_pythons
 
-# The kinds of entry, as line_check tells them, that a version's library has; later ones have all.
+# The kinds of line table entries in each version's library, as bits of line_check.  Later ones have all.
 KINDS = {(2, 7): 0x76, (3, 6): 0x33, (3, 7): 0x33, (3, 8): 0x77, (3, 9): 0x67, (3, 10): 0xf6}
 ALL_KINDS = 0xffff
 
@@ -35,7 +35,7 @@ def test_standard_library(python, tool):
 
 
 def dump(tool, target, what, addresses, code_type):
-    """What code_dump says: a list of texts for each address."""
+    """The output of code_dump: a list of texts for each address."""
     words = ["%s:%d" % (what, address) for address in addresses]
     said = target.said
     output = subprocess.check_output([tool("code_dump"), str(target.pid), str(said["version"]),
@@ -92,14 +92,14 @@ def test_other_objects_are_no_code(python, tool, target):
 
 
 def numbering_pythons():
-    """Those that compile lines below 1: debug builds end there."""
+    """Pythons that compile lines below 1.  Debug builds abort."""
     return [python for python in one_of_each_minor() if python.kind != DEBUG]
 
 
 @pytest.mark.proves("lines")
 @pytest.mark.pythons(which=numbering_pythons)
 def test_lines_below_1(python, target, profile):
-    """A program may number its own: such have a name, but no line."""
+    """A program may number its lines itself.  Frames with such a line have a name, but no line."""
     check_numbered(profile("-p", target(python, "numbered.py").pid, "-r", 499, cpu=BRIEF),
                    jit=python.kind == JIT)
 
@@ -129,19 +129,19 @@ def test_instructions_without_a_line(python, target, profile):
     assert lines - {None if python.kind == JIT else 0} == {program.said}
 
 
-# Made while running; and run before there is a Python that could be asked for it.
+# Code that is made at run time, and code that runs before Python can be asked about it.
 NO_SOURCE = {"<string>", "<frozen getpath>"}
 
 
 def judge_lines(python, run):
-    """The frames with a line that their function does not have, and all that could be judged."""
+    """The frames with a line that their function does not have, and all frames that could be judged."""
     known = KnownLines(python)
     judged, wrong = set(), set()
     stacks = [frames for frames, _ in run.stacks if frames[-1].file]
     known.learn({frame.file for frames in stacks for frame in frames} - NO_SOURCE)
     for frames in stacks:
         for frame in frames:
-            # What has no name is counted as such, and the JIT's code has no lines.
+            # Frames without names are counted separately, and the JIT's code has no lines.
             if frame.file in NO_SOURCE or frame.name.startswith("[") or \
                     (python.kind == JIT and frame is frames[-1] and frame.line is None):
                 continue
@@ -155,7 +155,7 @@ def judge_lines(python, run):
 @pytest.mark.pythons(which=one_of_each_minor)
 @pytest.mark.parametrize("seconds", [1, pytest.param(3, marks=pytest.mark.prove("lines"))])
 def test_every_line_seen_is_one_of_its_function(python, profile, figure, seconds):
-    """Of the program, of the standard library, and of what imports that, from the start on."""
+    """In the program, the standard library and the import system, from the start on."""
     program = os.path.join(PROGRAMS, "libraries.py")
     run = profile("-r", 9999, "--full-filenames", command=[*python.command, program, str(seconds)])
     wrong, judged = judge_lines(python, run)
@@ -170,7 +170,7 @@ def test_every_line_seen_is_one_of_its_function(python, profile, figure, seconds
 @pytest.mark.parametrize("module, function", [
     ("string", "capwords"), ("importlib._bootstrap", "_find_and_load")])
 def test_judge_of_lines(any_python, module, function):
-    """It tells the lines beside a function's own from these, and one function from another."""
+    """KnownLines refuses the lines just outside of a function, and unknown functions."""
     say_file = "import %s as module; print(module.%s.__code__.co_filename)" % (module, function)
     file = subprocess.check_output([*any_python.command, "-c", say_file],
                                    universal_newlines=True).strip()

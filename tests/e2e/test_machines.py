@@ -16,7 +16,7 @@ from machines import machine, what_is_missing
 from test_all_kernels import check_cost
 from test_interpreters import FAKE_APT_GET
 
-import guest  # its folder is in the path by now: machines.py
+import guest  # machines.py has added its folder to the path
 
 Kernel = collections.namedtuple("Kernel", "machine release")
 
@@ -25,9 +25,9 @@ Kernel = collections.namedtuple("Kernel", "machine release")
     ("update", "SKIPPED", "kernel %s cannot be fetched: E: the reason"),
     ("download", "ERROR", "this machine can provide kernel %s (E: the reason), but it is missing"),
 ], ids=["unreachable", "failed"])
-def test_kernels_that_cannot_be_had(tmp_path, word, outcome, reason):
-    """An unreachable mirror is a skip for each kernel, also in CI, where nothing else is one.  A run without any
-    kernel fails."""
+def test_kernels_that_cannot_be_fetched(tmp_path, word, outcome, reason):
+    """If the mirror is unreachable, each kernel is skipped, even in CI, where no other skip is allowed.  A run
+    without any kernel fails."""
     lacking = what_is_missing(machine.FEW_MACHINES[OLDEST], "")
     if lacking:
         missing(lacking)
@@ -48,14 +48,14 @@ def test_kernels_that_cannot_be_had(tmp_path, word, outcome, reason):
 
 
 @pytest.mark.prove("kernels")
-def test_job_that_does_not_end_tells_what_was_said(monkeypatch):
+def test_a_job_that_does_not_end_reports_its_output(monkeypatch):
     monkeypatch.setattr(guest, "PATIENCE_S", 1)
     job = {"command": ["sh", "-c", "echo why not; exec sleep 60"], "capabilities": None, "environment": {}}
     assert guest.run_profiler(job, []) == (None, "why not\nnot over after 1 s")
 
 
-def test_compiler_of_which_nothing_is_known():
-    """That is no success, nor a skip; what it takes is told."""
+def test_a_compiler_without_a_baseline():
+    """The check fails, and says which numbers to add."""
     kernel = Kernel(machine.MACHINES[OLDEST], "5.10.0-1-cloud-amd64")
     told = re.escape('verifier_cost.json has no numbers of clang 1: add to them, for %s, "5.10": '
                      '{"sample": 41214}' % kernel.machine.architecture.__name__)

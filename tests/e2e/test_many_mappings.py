@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Processes that have as many mappings as the kernel lets them, and change them all the time: whoever
-can start a program can have others' profiles wait for it, unless what is read of one is bounded."""
+"""Processes with as many mappings as the kernel allows, which change them all the time.  Without a bound on
+what is read of a process, any user could delay the profiles of others."""
 
 import time
 
@@ -13,18 +13,18 @@ pytest_plugins = ["embedding"]
 MAPPINGS, ODD_FOLDERS = 60000, 15
 SECONDS, SETTLING_S = 4, 2
 
-# So many, each of which has more to tell than is read, take some three seconds to be looked through, and
-# more than four beside other work.
+# Each process of the crowd has more mappings than are read.  Reading the crowd takes about 3 s, and more
+# than 4 s beside other work.
 CROWD, CROWD_MAPPINGS, CROWD_SECONDS = 100, 1500, 10
 
-# Beyond what was asked for: loading, what is not bounded, and what a busy machine takes. Who reads all
-# that one of them has to tell takes 9 seconds for that.
+# Beyond the requested duration: loading, steps without a bound, and the delays of a busy machine.  Reading
+# all mappings of one process would take 9 s.
 PATIENCE_S = 5
 
-# What Ctrl-C takes, at any time; and that the first sample comes, from which on it takes less.
+# The limit for Ctrl-C at any time, and for the start of sampling.  After that start Ctrl-C takes less.
 END_S = 2
 
-# On a machine that does nothing else it is a fifth of that; without a bound, most of a CPU.
+# An otherwise idle machine needs a fifth of that.  Without a bound it would be most of a CPU.
 CPU_PART = 0.15
 
 
@@ -42,7 +42,7 @@ def healthy(any_python, target):
 
 @pytest.mark.parametrize("timely", [False, pytest.param(True, marks=pytest.mark.prove("cost"))])
 def test_long_names(many_mappings, healthy, profile, measured, timely):
-    """Nobody knows what it maps beyond what is read: which is said; the other one is known as ever."""
+    """Mappings beyond the bound are not read, and the refusal says so.  The other process is profiled as usual."""
     program = many_mappings(ODD_FOLDERS, MAPPINGS)
     run = profile("-a", "-r", 199, cpu=1, of=[healthy.pid])
     assert run.count_name("leaf") > 0
@@ -57,8 +57,8 @@ def test_long_names(many_mappings, healthy, profile, measured, timely):
 
 @pytest.mark.prove("cost")
 @pytest.mark.alone
-def test_many_that_change(many_mappings, healthy, profile, measured):
-    """It is looked at as seldom as it is slow to look at."""
+def test_many_changing_mappings(many_mappings, healthy, profile, measured):
+    """The longer it takes to read a process, the less often that is done."""
     many_mappings(0, MAPPINGS, "churn")
     run = profile.start("-a", "-r", 99)
     run.wait_sampling()
@@ -78,7 +78,7 @@ def crowd(many_mappings):
 
 @pytest.mark.prove("cost")
 def test_a_crowd(crowd, healthy, profile, measured):
-    """Who is looked at after all of these is known all the same, and sampling begins before that."""
+    """A process that is read after the crowd is still identified.  Sampling begins before the crowd is read."""
     run = profile.start("-a", "-d", CROWD_SECONDS, "-r", 199)
     run.wait_sampling()
     began = time.monotonic() - run.started
@@ -94,7 +94,7 @@ def test_a_crowd(crowd, healthy, profile, measured):
 @pytest.mark.prove("cost")
 @pytest.mark.parametrize("said", ["BPF program loaded", "sampling "], ids=["before-sampling", "later"])
 def test_interrupted_amid_a_crowd(crowd, profile, said):
-    """Before all of them have been looked at."""
+    """Ctrl-C before all of them have been read."""
     run = profile.start("-a", "-v", "-r", 199)
     run.wait_said(said)
     before = time.monotonic()

@@ -1,20 +1,20 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""A 32-bit Python is told, and counted, as what is not supported, as are PyPy and another architecture's
-Python; other 32-bit programs are no Python."""
+"""A 32-bit Python, PyPy and another architecture's Python are reported and counted as not supported.  Other
+32-bit programs are not taken for Python."""
 
 import os
 import subprocess
 
 import pytest
 
-import i386  # its folder is in the path by now: pythons.py
+import i386  # pythons.py has added its folder to the path
 import refused
 from conftest import missing
 from embedding import BUSY, NOT_PYTHON
 
 SPIN = "import time; end = time.time() + 5\nwhile time.time() < end: pass"
 
-# It takes no C library.
+# It needs no C library.
 OTHER = """
 void _start(void)
 {
@@ -50,8 +50,8 @@ def check_refusal(run):
 
 
 def count_not_supported(run, pid):
-    """Samples of that process, but for what it was before it became busy.py; each of them is one that is
-    not supported."""
+    """The number of samples of that process since it became busy.py.  Each of them must be one of a Python
+    that is not supported."""
     begins = 'process %d:"%s /' % (pid, i386.COMMAND[-1])
     of_process = [(frames, count) for frames, count in run.stacks if frames[0].label.startswith(begins)]
     assert all(frames[-1].label == "[Python not supported]" for frames, _ in of_process), of_process
@@ -66,12 +66,12 @@ def test_process_is_refused(narrow, target, profile):
 
 
 def test_command_is_refused(narrow, profile):
-    """Though it was sampled until it was known what it is."""
+    """Although it is sampled until it is identified."""
     check_refusal(profile.attempt(command=[*narrow, "-c", SPIN]))
 
 
 @pytest.mark.parametrize("started", ["before", "later"])
-def test_is_counted(narrow, target, profile, started):
+def test_samples_are_counted_as_not_supported(narrow, target, profile, started):
     if started == "before":
         program = target.start([*narrow, BUSY])
         run = profile("-a", "-r", 199, cpu=0.5, of=[program.pid])
@@ -108,7 +108,7 @@ def test_other_kind_is_refused_and_counted(name, kind, supported, target, profil
     assert set(of_process) == {"[Python not supported]"}
 
 
-def test_other_program_is_no_python(narrow, any_python, target, profile, require, tmp_path):
+def test_another_32_bit_program_is_no_python(narrow, any_python, target, profile, require, tmp_path):
     path = str(tmp_path / "python3")
     subprocess.run([require("gcc"), "-m32", "-static", "-nostdlib", "-x", "c", "-o", path, "-"], check=True,
                    input=OTHER, universal_newlines=True)

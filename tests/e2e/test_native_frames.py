@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Native frames: each where it belongs between Python's, which stay as they are."""
+"""Native frames: each at its place between the Python frames, which stay the same."""
 
 import gzip
 import json
@@ -18,9 +18,9 @@ from native_chains import (BUILD_ID, CHAIN, CHAINS, OTHER, belongs_to, chain_com
                            python_of, seen, spell)
 from push_servers import fields, number, packed
 
-# From there on each activation of the eval loop is known by its place on the C stack.
+# From this version on, each activation of the eval loop can be located on the C stack.
 RESUMES_SINCE = (3, 10)
-# Between a library's mapping and the moment its frames are known: mappings are read once a second at most.
+# The time until the frames of a new library are known: mappings are read at most once per second.
 LATE_S = 3
 NO_PYTHON = "[no Python on this thread]"
 PLUMBING = re.compile(r"\w*EvalFrame\w*|\w*[vV]ectorcall\w*|_?PyObject_Call(?!oc)\w*|PyEval_\w+|Py_RunMain|"
@@ -33,7 +33,7 @@ def is_of_interpreter(frame):
 
 
 def between(frames, one, other):
-    """The frames between two that are in a stack once."""
+    """The frames between ONE and OTHER, which occur once in the stack."""
     names = [frame.short for frame in frames]
     return frames[names.index(one) + 1:names.index(other)]
 
@@ -53,7 +53,7 @@ def test_each_chain(python, chains, profile):
         check_no_plumbing(run)
 
 
-def test_python_is_the_same_without(python, chains, profile):
+def test_python_frames_are_the_same_without_native_frames(python, chains, profile):
     names = chains_of(python)
     wanted = {tuple(python_of(CHAINS[name])) for name in names}
     runs = runs_until(profile, lambda runs: wanted <= seen(runs), "-p", chains(python, *names).pid, "-r", 999,
@@ -66,7 +66,7 @@ def test_python_is_the_same_without(python, chains, profile):
 
 
 def test_all_native_frames(python, chains, profile):
-    """With those of the eval loop, which have no name where the interpreter's file has no symbols."""
+    """Frames of the eval loop are included.  They have no name if the interpreter's file has no symbols."""
     runs = runs_until(profile, lambda runs: have(runs, "mixed"), "-p", chains(python, "mixed").pid, "-n",
                       "--native-all", "-r", 999, cpu=BRIEF)
     for run in runs:
@@ -81,8 +81,8 @@ def test_all_native_frames(python, chains, profile):
 
 
 def test_code_without_unwind_data(python, chains, profile):
-    """Python's stack is whole.  The frames up to the next Python function are lost; without a place of
-    that on the C stack, all up to the root."""
+    """Python's stack is whole.  Native frames are lost up to the next Python function.  If that cannot be
+    located on the C stack, they are lost up to the root."""
     if python.version >= RESUMES_SINCE:
         wanted = [CHAINS["broken"], CHAINS["broken_leaf"]]
     else:
@@ -101,7 +101,7 @@ def test_code_without_unwind_data(python, chains, profile):
 
 
 def test_hostile_stacks(python, chains, profile):
-    """Return addresses and stack pointers that lead anywhere: Python's stacks are the same."""
+    """Corrupt return addresses and stack pointers do not change Python's stacks."""
     wanted = {tuple(python_of(CHAINS[name])) for name in ("mixed", "scribbling", "straying")}
     lost = ("fault", "no_rows_yet", "no_rows", "convicted", "resumed")
     runs = runs_until(profile, lambda runs: wanted <= {tuple(python_of(words)) for words in seen(runs)} and
@@ -117,7 +117,7 @@ def test_hostile_stacks(python, chains, profile):
 @pytest.mark.skipif(platform.machine() != "x86_64", reason="trampolines are known on x86-64 only")
 @pytest.mark.pythons(since=(3, 12))
 def test_perf_trampolines(python, target, chain_command, profile):
-    """Code that -X perf makes for each Python function interrupts no chain, and is not shown."""
+    """The trampolines that -X perf makes for Python functions do not break the chain, and are not shown."""
     program = target(python, *chain_command("mixed", "deep"), environment={"PYTHONPERFSUPPORT": "1"})
     runs = runs_until(profile, lambda runs: have(runs, "mixed", "deep") and
                       any(run.ledger["native"]["whole"] for run in runs), "-p", program.pid, "-n", "-r", 999,
@@ -126,7 +126,7 @@ def test_perf_trampolines(python, target, chain_command, profile):
         check_stacks(run)
         check_native_ledger(run.ledger)
         for frames, _ in run.stacks:
-            # A sample before the mapping is known, or while a trampoline is written.
+            # Any other stack: the mapping was not yet known, or a trampoline was being written.
             if tuple(spell(frames)) in {tuple(CHAINS["mixed"]), tuple(CHAINS["deep"])}:
                 assert "[anonymous]" not in [frame.label for frame in frames], frames
 
@@ -167,7 +167,7 @@ def test_a_library_that_is_deleted(any_python, target, profile, chain_library, t
         check_stacks(run)
 
 
-def test_beside_the_kernel(python, chains, profile):
+def test_beside_kernel_frames(python, chains, profile):
     def is_kernel(frame):
         return frame.label.endswith("_[k]")
 
@@ -185,7 +185,7 @@ def test_beside_the_kernel(python, chains, profile):
 
 
 def test_little_memory_for_tables(python, chains, profile):
-    """Native frames may be lacking; nothing else is."""
+    """Native frames may be missing, but nothing else."""
     names = chains_of(python)
     wanted = {tuple(python_of(CHAINS[name])) for name in names}
     runs = runs_until(profile, lambda runs: wanted <= {tuple(python_of(words)) for words in seen(runs)},
@@ -214,7 +214,7 @@ def test_a_started_program(any_python, chain_command, profile):
 
 @pytest.fixture
 def write(any_python, chains, profile, tmp_path):
-    """write(NAME): a profile of two chains, in the format of that file name: its bytes."""
+    """write(NAME): the bytes of a profile of two chains, in the format of that file name."""
     pid = chains(any_python, "mixed", "key").pid
 
     def run(name):
@@ -226,7 +226,7 @@ def write(any_python, chains, profile, tmp_path):
 
 
 def label(word):
-    """How a frame of C of a chain is shown."""
+    """The label of a chain's C frame."""
     return "%s (%s)" % (word[2:], CHAIN)
 
 
@@ -242,7 +242,7 @@ def test_text(any_python, chains, profile):
 
 
 def ranges(path):
-    """{function: (its first address, the one behind its last)} of a file."""
+    """{function: (start address, end address)} of a file."""
     listed = subprocess.check_output(["nm", "-S", path], universal_newlines=True)
     found = re.findall(r"^(\w+) (\w+) \w ([\w.]+)$", listed, re.MULTILINE)
     return {name: (int(start, 16), int(start, 16) + int(size, 16)) for start, size, name in found}
@@ -261,7 +261,7 @@ def test_pprof(write, chain_library):
         mapping, address = mappings.get(number(location, 2)), number(location, 3)
         if name in IN_C:
             start, end = parts[name.partition(" ")[0]]
-            # That of a caller is behind its call.
+            # A caller's address is the one after its call, which may be the end of the function.
             assert mapping is library and start <= address <= end, name
         if mapping:
             assert number(mapping, 2) <= address <= number(mapping, 3), name
@@ -311,7 +311,7 @@ def names_in(run, library):
 
 
 def profile_names(profile, program, library, wanted):
-    """All names of the library's functions, once those are seen."""
+    """All names of the library's functions, once WANTED have been seen."""
     runs = runs_until(profile, lambda runs: any(wanted <= names_in(run, library) for run in runs),
                       "-p", program.pid, "-n", "-r", 999, cpu=BRIEF)
     return set.union(*(names_in(run, library) for run in runs))
@@ -328,7 +328,7 @@ def test_names_are_readable(any_python, target, profile, names_library):
 
 
 def test_functions_without_names(any_python, target, profile, names_library, require, tmp_path):
-    """A function is one, by where it begins."""
+    """A function is identified by its start address."""
     stripped = str(tmp_path / "native_stripped.so")
     subprocess.run([require("strip"), "-o", stripped, names_library], check=True)
     parts = {start for start, _ in ranges(names_library).values()}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What stacks of real extensions come to, with native frames."""
+"""The outcomes of native unwinding in real extensions and programs."""
 
 import pytest
 
@@ -10,19 +10,19 @@ from pythons import RELEASE, find_pythons, musl_pythons, own_pythons
 
 SECONDS = 5
 DOWNLOAD_TIMEOUT_S = 600
-# The newest that each version of this table's has.
+# The newest packages for each Python version of this table.
 PACKAGES = {
     (3, 13): ["numpy==2.5.5", "scipy==1.18.1", "scikit-learn==1.9.1", "pandas==3.1.1", "pillow==13.0.0",
               "lxml==6.1.3", "numba==0.68.1", "llvmlite==0.50.0"],
 }
 EXTENSIONS = ["blas", "numpy_calls_back", "pybind11", "learn", "frames", "pictures", "xml", "compiled"]
-# Of the samples, as many may have native frames that contradict Python's.
+# The share of samples whose native frames may contradict Python's.
 CONVICTED = 0.01
 
 
 @pytest.fixture
 def look_at(profile, measured):
-    """look_at(NAME, PYTHON, TARGET): a row of the report."""
+    """look_at(NAME, PYTHON, TARGET): adds a row to the report."""
     def look(name, python, program):
         run = profile("-p", program.pid, "-n", "-r", 499, cpu=SECONDS)
         check_native_ledger(run.ledger)
@@ -37,7 +37,7 @@ def look_at(profile, measured):
 
 @pytest.fixture
 def packages(tmp_path):
-    """packages(PYTHON): the environment in which it has them."""
+    """packages(PYTHON): the environment variables with which PYTHON finds its packages."""
     def provide(python):
         folder = install(python, "extensions", PACKAGES[python.version[:2]], str(tmp_path / "new"),
                          timeout=DOWNLOAD_TIMEOUT_S)
@@ -60,7 +60,7 @@ def test_extensions(job, target, look_at, packages):
     look_at(job, python, target(python, "extensions.py", job, environment=packages(python)))
 
 
-# name: program and its arguments, of what version, with what environment.
+# name: (program and its arguments, version of Python, environment).
 PROGRAMS = {
     "OpenSSL": (["extensions.py", "openssl"], (3, 11), {}),
     "sub-interpreters": (["interpreters.py", "thread", "0", "private"], (3, 13), {}),
@@ -85,7 +85,7 @@ def test_musl(target, look_at):
 
 
 @pytest.mark.prove("native")
-def test_a_library_that_comes(target, look_at, chain_command):
+def test_a_library_loaded_by_dlopen(target, look_at, chain_command):
     python = own_pythons()[-1]
     program = target(python, *chain_command("late"))
     program.go()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The walk over native frames beside another one's, and what it costs."""
+"""The walk over native frames, compared with libdwfl's, and its cost."""
 
 import json
 import os
@@ -22,8 +22,8 @@ THREADS = 2
 @pytest.mark.proves("equal to libdwfl")
 @pytest.mark.pythons(which=find_pythons)
 def test_equal_to_libdwfl(python, target, tool, figure, measured):
-    """Threads that are stopped anywhere: two unwinders find the same stack.  Only where code has no
-    unwind data may ours end, and libdwfl go on by a guess."""
+    """Threads are stopped anywhere: both unwinders find the same stack.  Only where code has no unwind data
+    may ours end while libdwfl goes on by a guess."""
     program = target(python, "mixed.py", THREADS)
     found = json.loads(subprocess.check_output([tool("unwind_check"), str(program.pid), str(STOPS), "1"]))
     kinds = ("equal", "shorter", "longer", "different")
@@ -41,12 +41,12 @@ def test_equal_to_libdwfl(python, target, tool, figure, measured):
 
 
 SECONDS = 10
-# As many as a process's first second has, in which code objects are told apart in each sample.
+# Longer than a process's first second, in which each sample costs more: it tells code objects apart.
 SETTLING_SECONDS = 1.5
 
 
 def measure_cost(profile, pid, *options):
-    """Nanoseconds of a sample in the kernel, and the ledger."""
+    """Nanoseconds per sample in the kernel, and the ledger."""
     run = profile.start("-p", pid, *options)
     run.wait_sampling()
     wait_used(SETTLING_SECONDS, pid)
@@ -54,7 +54,7 @@ def measure_cost(profile, pid, *options):
     wait_used(SECONDS, pid)
     last = kernel_cost.read(run.pid)
     run.interrupt().load()
-    # Runs that met another process end at once.
+    # A run of the BPF program in another process ends at once.
     met = run.ledger["events"] / last.runs
     return (last.nanoseconds - first.nanoseconds) / (last.runs - first.runs) / met, run.ledger
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """The BPF walker, compiled natively under the sanitizers, on the memory of every Python here.
 
-What each thread's stack is, CPython says itself (tests/programs/parked.py).
+CPython itself reports each thread's stack (tests/programs/parked.py).
 """
 
 import json
@@ -17,7 +17,7 @@ DEPTH = "depth %d"
 
 
 class Parked:
-    """The running program and what it said."""
+    """The running program and its report."""
 
     def __init__(self, target, walker):
         self.said = target.said
@@ -57,8 +57,8 @@ def parked(session_target, walker):
     return start
 
 
-def test_the_program_is_what_it_should_be(python, parked):
-    """So that CPython's word is not about nothing."""
+def test_the_program_has_the_expected_stacks(python, parked):
+    """The other tests only mean something if the program has these stacks."""
     def names(thread):
         return [frame[0].rpartition(".")[2] for frame in parked(python).stack(thread)]
 
@@ -86,7 +86,7 @@ def test_every_stack_is_exact(python, parked):
         assert sample["failed_reads"] == 0, name
 
 
-def test_what_is_too_deep_is_cut_at_the_root(python, parked):
+def test_a_stack_that_is_too_deep_is_cut_at_the_root(python, parked):
     program = parked(python)
     for name in DEPTH % 1024, DEPTH % 2500:
         sample, = program.walk_named(name)
@@ -105,18 +105,18 @@ def test_threads_without_python(python, parked):
 
 
 def test_a_sample_reads_little(python, parked):
-    """Once the thread is known: some blocks, or an object for each frame."""
+    """Once the thread is known, a sample reads a few blocks, or an object for each frame."""
     first, second = parked(python).walk_named(DEPTH % 49, DEPTH % 49)
     assert second["frames"] == first["frames"]
     assert second["reads"] < first["reads"]
     if python.version >= (3, 11):
-        # 3.11 and 3.12 have C frames to go through; 3.12's own frame at the root lies among them.
+        # 3.11 and 3.12 have C frames to walk; 3.12's own frame at the root lies among them.
         most = {(3, 11): 8, (3, 12): 8}
         assert second["reads"] <= most.get(python.version[:2], 6)
     else:
-        # The newest interpreter, the thread state, the frames; in 2.7 also whether the newest thread
-        # state, which is another one, is still the same.
+        # The newest interpreter, the thread state and the frames.  2.7 also checks that the newest
+        # thread state, which is not this one, is still the same.
         newest = 2 if python.version < (3,) else 0
-        # In 3.9 and 3.10, what kind of function the outermost one is.
+        # 3.9 and 3.10 also read the kind of the outermost function.
         root = python.version[:2] in ((3, 9), (3, 10))
         assert second["reads"] == 1 + newest + 1 + 49 + root

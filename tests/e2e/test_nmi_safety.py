@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""A hardware event may interrupt anything, even the kernel with its locks held: what the programs on
-perf events call there has to be safe in an NMI.
+"""A hardware event may interrupt anything, even the kernel with its locks held: BPF programs on perf
+events may only call helpers that are safe in an NMI.
 
-What is on this list is, and why; a helper that is to be used has to be put on it first.
+SAFE lists them with the reason.  A new helper has to be added to it before it is used.
 """
 
 import collections
@@ -31,8 +31,8 @@ SAFE = {
     "bpf_ringbuf_query": "reads two counters of the ring buffer",
 }
 
-# What the kernel makes of a look-up, by the type of the map, where it does not put it into the
-# program.
+# The functions that the kernel calls for a look-up, by the type of the map, where it does not inline
+# the look-up.
 LOOKUPS = {"__htab_map_lookup_elem": "as bpf_map_lookup_elem",
            "htab_map_lookup_elem": "as bpf_map_lookup_elem",
            "array_map_lookup_elem": "computes an address",
@@ -41,18 +41,18 @@ LOOKUPS = {"__htab_map_lookup_elem": "as bpf_map_lookup_elem",
 # Helpers that have another name in the kernel.
 OWN_NAMES = {"bpf_user_rnd_u32": "as bpf_get_prandom_u32", "bpf_get_stack_pe": "as bpf_get_stack"}
 
-# Of these, only a ring buffer is written to by the programs as a map; hash tables that allocate or
-# evict when they are written to are not here.
+# The types of maps that the programs use.  They call a helper to write only for the ring buffer.  Hash
+# tables that allocate or evict upon a write are not allowed.
 MAP_TYPES = {"array", "array_of_maps", "hash", "ringbuf"}
 
 HELPERS = "/usr/include/bpf/bpf_helper_defs.h"
 CALL = re.compile(r"\(85\) call ([^#\s]+)(?:#(\S+))?")
-# A function's address and name, the name that a call is of, or a call: its opcode; whose it is: 0 a helper's,
-# 1 another function's of the program, 2 a kernel function's; and its number.  A static function is called by its
-# place in .text: the number is of the instruction before it.
+# A function's address and name, the name that a call refers to, or a call: its opcode; its kind: 0 a helper,
+# 1 another function of the program, 2 a kernel function; and its number.  A call of a static function has the
+# number of the instruction before that function in .text.
 RAW = re.compile(r"^([0-9a-f]+) <(?!LBB)(\w+)>:$|R_BPF_64_32\s+(\S+)$|\t85 ([0-9a-f])0 00 00 ((?:[0-9a-f]{2}\s){4})",
                  re.MULTILINE)
-# What runs upon perf events.
+# The programs that run on perf events.
 SAMPLES = ("sample", "sample_1", "sample_2", "sample_3")
 
 
@@ -62,13 +62,13 @@ def run(*command):
 
 
 def test_loaded_programs(any_python, target, profile, require):
-    """As the kernel has them after it has changed them."""
+    """The programs as the kernel has rewritten them."""
     bpftool = require("bpftool")
     run_ = profile.start("-n", "-k", "-p", target(any_python, "busy.py").pid)
     run_.wait_sampling()
     found = list(descriptors(run_.pid))
     programs = {part["prog_id"] for part in found if part.get("link_type") == "perf"}
-    # What follows processes runs in them, where it may call more.
+    # Programs that follow processes run in process context, where they may call more helpers.
     following = {part["prog_id"] for part in found if part.get("link_type") in ("tracing", "raw_tracepoint")}
     assert programs and following and not programs & following
     assert programs | following == {part["prog_id"] for part in found if "prog_id" in part}
@@ -86,7 +86,7 @@ def test_loaded_programs(any_python, target, profile, require):
 
 
 def test_programs_for_any_kernel(binary, require):
-    """Also what this kernel has no use for."""
+    """Includes code that this kernel does not use."""
     with open(HELPERS, encoding="utf-8") as file:
         names = {int(number): name for name, number in
                  re.findall(r"\(\*(?:const )?(bpf_\w+)\)\(.*?\) = \(void \*\) ?(\d+);",

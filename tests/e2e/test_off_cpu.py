@@ -30,15 +30,15 @@ def threads_of(pid):
 
 
 def sleeps(pid, thread):
-    """Whether it is in a system call that sleeps."""
+    """Whether THREAD is in a system call that sleeps."""
     with open("/proc/%d/task/%d/syscall" % (pid, thread), encoding="ascii") as file:
         return file.read().split()[0] in SLEEPS
 
 
 @pytest.fixture
 def record(profile, any_python, target, tmp_path):
-    """record(FORMAT, ARGUMENT...): the path of a profile of waits.py, whose long sleep began while it was taken,
-    and its ledger."""
+    """record(FORMAT, ARGUMENT...): the path of a profile of waits.py, and its ledger.  The program's long sleep
+    begins during the recording."""
     def run(format_name, *arguments):
         program = target(any_python, "waits.py")
         path, stats = str(tmp_path / "profile"), str(tmp_path / "stats.json")
@@ -79,7 +79,7 @@ def test_each_wait_has_its_place_and_reason(record, any_python):
     for wait in (("sleep_here", sleep), ("read_here", "[read]"), ("poll_here", "[poll]"), ("lock_here", "[lock]"),
                  ("sleep_long", sleep)):
         assert found[wait] > 0, (wait, found)
-    # Of its own accord each of these sleeps is at least one step long.
+    # Each of these sleeps lasts at least one step.
     assert found["sleep_here", sleep] >= 2 * STEP_NS
     event = ledger["per_event"]["off-cpu"]
     assert event["unit"] == "nanoseconds"
@@ -99,7 +99,7 @@ spin_here()
 """)
 
 
-def test_the_gil_is_told_from_other_locks(profile, any_python, target, tmp_path):
+def test_waits_for_the_gil_have_their_own_reason(profile, any_python, target, tmp_path):
     program = target.start([*any_python.command, "-c", SPIN])
     path = tmp_path / "waits.folded"
     run = profile.start("-p", program.pid, "--off-cpu", "-o", path, files=False)
@@ -122,7 +122,7 @@ def states_of(pid):
 
 
 def falls_asleep(pid):
-    """Whether all its threads sleep, and have for a moment."""
+    """Whether all threads sleep, and have slept for the last 0.05 s."""
     before = states_of(pid)
     time.sleep(0.05)
     return all(state[0] == "S" for state in before.values()) and states_of(pid) == before
@@ -138,7 +138,7 @@ def asleep_waits(python):
 @pytest.mark.parametrize("options", [("--off-cpu", "-t"), ("--wall", "-t"), ("--off-cpu",)],
                          ids=["off-cpu", "wall", "processes"])
 def test_threads_that_slept_before_and_never_wake(profile, python, target, tmp_path, options):
-    """Each is there with its place and its reason, and its time, which is that of the whole recording."""
+    """Each has its place, its reason, and the time of the whole recording."""
     program = target(python, "asleep.py")
     wait_for(lambda: falls_asleep(program.pid))
     path, stats = tmp_path / "waits.folded", tmp_path / "stats.json"
@@ -154,8 +154,8 @@ def test_threads_that_slept_before_and_never_wake(profile, python, target, tmp_p
     assert event["value"] == sum(value for _, value in stacks(path)) and not event["unmatched"]
 
 
-def test_a_thread_that_wakes_has_waited_until_then(profile, python, target, tmp_path):
-    """Nothing is added to it at the end."""
+def test_a_wait_ends_when_the_thread_wakes(profile, python, target, tmp_path):
+    """The end of the recording adds no time to that wait."""
     program = target(python, "asleep.py")
     wait_for(lambda: falls_asleep(program.pid))
     path = tmp_path / "waits.folded"
@@ -172,11 +172,11 @@ def test_a_thread_that_wakes_has_waited_until_then(profile, python, target, tmp_
 
 
 def test_kernel_and_native_frames(record):
-    """They stand between Python's and the reason; the tracing of the switch is not among them."""
+    """They stand between Python's frames and the reason.  Frames of the tracing itself are not shown."""
     path, _ = record("folded", *OFF_CPU, "-n", "-k")
     reads = [[frame.name for frame in frames] for frames, _ in stacks(path) if frames[-1].name == "[read]"]
     reads = [names for names in reads if "read_here" in names and any(name.endswith("_[k]") for name in names)]
-    # A wait that had begun before is without the scheduler's own.
+    # A wait that began before the recording has no frames of the scheduler.
     assert any({"schedule_[k]", "__schedule_[k]"} & set(names) for names in reads), reads
     for names in reads:
         python = names.index("read_here")
@@ -195,7 +195,7 @@ def test_beside_the_clock_in_pprof(record, require, tmp_path):
     assert set(ledger["per_event"]) == {"off-cpu", "cpu-clock"}
 
 
-def test_time_on_the_run_queue_is_apart(record, any_python):
+def test_time_on_the_run_queue_is_separate(record, any_python):
     path, ledger = record("folded", *OFF_CPU, "--split-runqueue")
     found = waits(path)
     sleep = "[sleep]" if any_python.version >= (3, 11) else "[poll]"
@@ -219,7 +219,7 @@ def test_text_has_seconds(record):
     assert 2 * STEP_NS / 1e9 <= seconds <= ledger["per_event"]["off-cpu"]["value"] / 1e9
 
 
-def test_wall_has_both_as_one(record, any_python):
+def test_wall_combines_cpu_time_and_waits(record, any_python):
     path, ledger = record("folded", "-i", "-r", "999")
     found = stacks(path)
     assert sum(value for _, value in found) == sum(event["value"] for event in ledger["per_event"].values())
@@ -235,6 +235,6 @@ def test_wall_has_both_as_one(record, any_python):
     (("-p", os.getpid(), "--split-runqueue"), "--split-runqueue needs --off-cpu"),
     (("agent", "--listen", "127.0.0.1:0", "--off-cpu-min", "1ms"), "--off-cpu-min needs --off-cpu"),
 ], ids=["count", "wall", "split", "min"])
-def test_what_is_refused(profile, arguments, said):
+def test_refused_options(profile, arguments, said):
     run = profile.attempt(*arguments)
     assert run.status == 2 and said in run.stderr

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The table of offsets, against the headers of every interpreter here."""
+"""The table of offsets, compared with the headers of every interpreter here."""
 
 import os
 import re
@@ -21,7 +21,7 @@ def run_generate(*arguments):
 
 
 def with_headers():
-    """A debug build has its release's, but for a macro that generate.py defines itself."""
+    """Without debug builds: they have their release's headers and a macro that generate.py defines itself."""
     return [python for python in own_and_fetched_pythons() if python.kind != DEBUG]
 
 
@@ -38,9 +38,9 @@ def test_tables_agree_with_the_headers(python):
 
 
 def for_aarch64():
-    """Each folder of Python.h that can be compiled for aarch64, by a name for it, with the C library
-    to use.  pyenv's headers are of x86-64 only in pyconfig.h, whose settings have no part in any
-    struct; the system's refer to a pyconfig.h for aarch64 that is not there."""
+    """{name: (folder of Python.h, C library)} of the headers that can be compiled for aarch64.  Of pyenv's
+    headers, only pyconfig.h is specific to x86-64, and no struct depends on it.  The system's headers
+    refer to a pyconfig.h for aarch64 that is missing."""
     libraries = debian.find_c_library_headers()
     some_library = next(iter(libraries.values()), None)
     found = {python.name: (python.include, some_library) for python in own_pythons()
@@ -65,8 +65,8 @@ def test_tables_hold_for_aarch64(name, headers, require):
     assert ": %s: agrees" % ".".join(name.split("-")[0].split(".")[:2]) in run.stdout
 
 
-def test_architectures_that_disagree_are_told(tmp_path):
-    """What a table would say of one architecture alone is written for none."""
+def test_architectures_that_disagree_are_reported(tmp_path):
+    """An offset that differs between architectures is an error."""
     includes = [python.include for python in find_pythons() if python.version >= (3, 7) and
                 os.path.exists(os.path.join(python.include, "Python.h"))]
     if not includes:
@@ -77,10 +77,10 @@ def test_architectures_that_disagree_are_told(tmp_path):
     assert run.stdout.count("\n") == 1 and "tstate_thread_id" in run.stdout
 
 
-def test_what_only_a_debug_build_moves_is_told(tmp_path):
-    """From 3.8 on there is one table for debug builds and others, and so nothing may be in it that
-    Py_DEBUG moves."""
-    # Those that were fetched find their pyconfig.h only where they are.
+def test_a_member_that_debug_builds_move_is_reported(tmp_path):
+    """From 3.8 on, debug builds share the column of others.  So it must not have a member that Py_DEBUG
+    moves."""
+    # Fetched headers find their pyconfig.h only in their own folder.
     includes = [python.include for python in find_pythons()
                 if python.version >= (3, 8) and not python.root and
                 os.path.exists(os.path.join(python.include, "cpython", "pystate.h"))]
@@ -110,7 +110,7 @@ def rewrite(path, pattern, replacement):
 
 
 def test_micro_versions_with_a_column_of_their_own(tmp_path):
-    """3.7.4 aligned what the garbage collector has before each object; else 3.7.3 is the same."""
+    """3.7.4 changed the alignment of the garbage collector's header.  Otherwise 3.7.3 is the same."""
     includes = [python.include for python in find_pythons() if python.version[:2] == (3, 7) and
                 os.path.exists(os.path.join(python.include, "Python.h"))]
     if not includes:
@@ -140,7 +140,7 @@ int main(void)
 
 
 def test_a_version_is_one_column(tmp_path):
-    """What the generator writes of a version's headers is all that the build needs to know it."""
+    """The column that is generated from a version's headers is all that the build needs to support it."""
     newest = max((python for python in find_pythons()
                   if os.path.exists(os.path.join(python.include, "Python.h"))),
                  key=lambda python: python.version)
@@ -169,7 +169,7 @@ def test_a_version_is_one_column(tmp_path):
 
 
 def test_a_column_is_renewed(tmp_path):
-    """A wrong cell is found, and a row that is not there; other columns do not know that row then."""
+    """A wrong cell and a missing row are found and written.  Other columns have "?" in the new row."""
     include = next((python.include for python in find_pythons()
                     if os.path.exists(os.path.join(python.include, "Python.h"))), None)
     if not include:
@@ -191,7 +191,7 @@ def test_a_column_is_renewed(tmp_path):
     assert len(renewed["code_name"]) == len(renewed["version"])
 
 
-def test_no_headers_are_told(tmp_path):
+def test_missing_headers_are_reported(tmp_path):
     run = run_generate("--check", str(tmp_path))
     assert run.returncode == 1
     assert run.stdout.count("\n") == 1 and str(tmp_path) in run.stdout

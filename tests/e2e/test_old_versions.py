@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What only 2.7 and 3.6 have: interpreters without _PyRuntime, and states left over by a fork."""
+"""Only in 2.7 and 3.6: interpreters without _PyRuntime, and thread states left over by a fork."""
 
 import glob
 import os
@@ -36,7 +36,7 @@ def before_runtime():
 
 @pytest.mark.pythons(which=before_runtime)
 def test_without_symbols(python, target, profile, stripped):
-    """The list of interpreters is told by the code that returns it."""
+    """The list of interpreters is found from the code that returns it."""
     path, environment = stripped(python)
     program = target(path, "busy.py", environment=environment)
     run = profile("-p", program.pid, "-r", 499, cpu=BRIEF)
@@ -47,7 +47,7 @@ def test_without_symbols(python, target, profile, stripped):
 def test_forked_child_has_its_own_threads(python, target, profile, measured, cpu):
     program = target(python, "forked.py")
     if python.version < (3,):
-        assert program.said["reused"] > 0  # else it would prove nothing
+        assert program.said["reused"] > 0  # otherwise it would prove nothing
 
     def four_are_seen(runs):
         return len({frames[0].label for run in runs for frames, _ in run.stacks}) >= 4
@@ -86,8 +86,8 @@ UNKNOWN = [("cpython-35", "3.5.10", "not supported"),
 
 @pytest.fixture
 def pretender(require, tmp_path):
-    """pretender(TAG, VERSION, MICROSECONDS): a program with these constants that no profiler can
-    tell from a Python, though it cannot be walked."""
+    """pretender(TAG, VERSION, MICROSECONDS): a program with these constants.  It looks like a
+    Python, but cannot be walked."""
     def build(*constants):
         path = str(tmp_path / "worker")
         subprocess.run([require("gcc"), "-x", "c", "-rdynamic", "-o", path, "-"], check=True,
@@ -97,7 +97,7 @@ def pretender(require, tmp_path):
 
 
 @pytest.mark.parametrize("tag, version, reason", UNKNOWN)
-def test_what_cannot_be_walked_is_refused(target, profile, pretender, tag, version, reason):
+def test_a_process_that_cannot_be_walked_is_refused(target, profile, pretender, tag, version, reason):
     program = target.start([pretender(tag, version, 60000000)])
     run = profile.attempt("-p", program.pid, "-d", 30)
     assert run.status == 3
@@ -106,13 +106,13 @@ def test_what_cannot_be_walked_is_refused(target, profile, pretender, tag, versi
 
 
 @pytest.mark.parametrize("tag, version, reason", UNKNOWN)
-def test_command_that_cannot_be_walked_is_refused(profile, pretender, tag, version, reason):
+def test_a_command_that_cannot_be_walked_is_refused(profile, pretender, tag, version, reason):
     run = profile.attempt(command=[pretender(tag, version, 2000000)])
     assert run.status == 3
     assert version in run.stderr and reason in run.stderr
 
 
-# It exports what PyPy's library does, and has its version where that has it.
+# It exports a symbol of PyPy's library, and has PyPy's version string.
 PYPY = """
 #include <stdio.h>
 
@@ -134,7 +134,7 @@ int main(void)
 
 
 def test_pypy_is_named(target, profile, require, tmp_path):
-    """And counted, beside others."""
+    """With -a, its samples are counted as not supported."""
     path = str(tmp_path / "pypy3")
     subprocess.run([require("gcc"), "-x", "c", "-rdynamic", "-o", path, "-"], check=True, input=PYPY,
                    universal_newlines=True)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Where the profile goes, what it is called, whose it is, and what is said while it is made."""
+"""The profile's place, name and owner, and the messages of a recording."""
 
 import collections
 import contextlib
@@ -34,7 +34,7 @@ def busy(any_python, target):
 
 
 def format_of(content):
-    """Which format the bytes are in, by what is in them."""
+    """The format of the bytes, recognized by their content."""
     if content.startswith(b"\x1f\x8b"):
         assert b"nanoseconds" in gzip.decompress(content)
         return "pprof"
@@ -96,7 +96,7 @@ class TestPlaces:
         ("a.html", ": open it in a browser"), ("a.pb.gz", ": see it with `go tool pprof FILE`"),
         ("a.speedscope.json", ": open it at https://www.speedscope.app"), ("a.folded", "")])
     def test_the_last_lines(self, profile, busy, tmp_path, name, use):
-        """How many samples there are and what to do with them; the sums with -v."""
+        """The number of samples, and how to open the file.  The number of events is shown only with -v."""
         path = tmp_path / name
         run = profile.attempt("-p", busy.pid, "-o", path, cpu=0.3)
         lines = run.stderr.splitlines()
@@ -140,14 +140,14 @@ class TestPlaces:
 
 
 def closed(which):
-    """What, before a command, closes what WHICH redirects."""
+    """The prefix of a command that closes the descriptors of the redirections WHICH."""
     return ["sh", "-c", 'exec "$@" ' + which, "-"]
 
 
 class TestClosedDescriptors:
-    """What is opened in their place would get what is said."""
+    """A file that is opened in place of a closed descriptor would get the messages."""
 
-    # At the end of a stack so long a warning is told while the profile is written.
+    # Such a long stack causes a warning while the profile is written.
     LONG = "def %s(n):\n  if n: %s(n - 1)\n  while True: pass\nprint('ready', flush=True)\n%s(40)"
 
     @pytest.mark.parametrize("which", [">&- 2>&-", "<&- >&- 2>&-"])
@@ -160,15 +160,15 @@ class TestClosedDescriptors:
         assert run.status == 0 and not run.stdout and not run.stderr
         assert "pybpfprof" not in path.read_text() and parse_folded(path.read_text())
 
-    def test_standard_output(self, profile, busy):
-        """That is told before anything is sampled."""
+    def test_closed_standard_output(self, profile, busy):
+        """The error is reported before sampling begins."""
         run = profile.attempt("-p", busy.pid, "-d", 1000, "-f", "folded", "-o", "-", prefix=closed(">&-"))
         assert run.status == 1
         assert run.stderr == ("pybpfprof: cannot write standard output: it is closed, or open only for reading: "
                               "choose another place with -o\n")
 
-    def test_what_is_started(self, any_python, profile, tmp_path):
-        """It has none of them, as without the profiler."""
+    def test_closed_descriptors_of_the_command(self, any_python, profile, tmp_path):
+        """The command has none of them, as without the profiler."""
         script = ("import os, time\nlinks = [os.path.realpath('/proc/self/fd/%%d' %% fd) for fd in range(3)]\n"
                   "open(%r, 'w').write(' '.join(links))\nwhile time.process_time() < 0.3: pass")
         run = profile.attempt("-o", tmp_path / "out.folded", prefix=closed("<&- >&-"),
@@ -176,7 +176,7 @@ class TestClosedDescriptors:
         assert run.status == 0, run.stderr
         assert "/" not in (tmp_path / "links").read_text().split()
 
-    def test_what_is_printed(self, binary):
+    def test_printing_to_a_closed_output(self, binary):
         for words in ["--version"], ["check"], ["check", "--json"]:
             run = subprocess.run([*closed(">&-"), binary, *words], stderr=subprocess.PIPE, check=False)
             assert run.returncode == 1
@@ -197,7 +197,7 @@ class TestFailedWrites:
         assert "No space left on device" in run.stderr
 
     def test_full_disk_leaves_no_file(self, profile, busy, require, tmp_path):
-        # Not in a mount namespace: none can be made in a chroot that is no mount point.
+        # Not in a mount namespace: it cannot be made in a chroot that is not a mount point.
         subprocess.run([require("mount"), "-t", "tmpfs", "-o", "size=8k", "none", tmp_path],
                        check=True)
         try:
@@ -210,7 +210,7 @@ class TestFailedWrites:
         finally:
             subprocess.run([require("umount"), "-l", tmp_path], check=True)
 
-    def test_what_could_not_be_written_is_saved_elsewhere(self, profile, busy, tmp_path):
+    def test_a_profile_that_cannot_be_written_is_saved_elsewhere(self, profile, busy, tmp_path):
         run = profile.attempt("-p", busy.pid, "-f", "folded", "-o", "/dev/full",
                               env=dict(os.environ, TMPDIR=str(tmp_path)), cpu=0.3)
         assert run.status == 1
@@ -219,8 +219,8 @@ class TestFailedWrites:
         assert stat.S_IMODE(saved.stat().st_mode) == 0o600
         assert parse_folded(saved.read_text())
 
-    def test_nobody_can_take_the_name_before(self, profile, busy, tmp_path):
-        """Where all may write, another user's links have the names that it could be expected to have."""
+    def test_no_other_user_can_take_the_name(self, profile, busy, tmp_path):
+        """In a folder where all may write, another user has made links with all names to be expected."""
         now = time.time()
         for second in range(120):
             words = time.strftime("%Y%m%d-%H%M%S", time.localtime(now + second))
@@ -234,8 +234,8 @@ class TestFailedWrites:
         assert saved.name != "another" and parse_folded(saved.read_text())
 
     @pytest.mark.parametrize("variable", ["missing", None])
-    def test_what_is_saved_last(self, profile, busy, tmp_path, variable):
-        """Where TMPDIR leads nowhere, or is not there, /tmp is."""
+    def test_the_last_place_is_tmp(self, profile, busy, tmp_path, variable):
+        """If TMPDIR does not exist or is not set, the profile is saved in /tmp."""
         environment = dict(os.environ)
         environment.pop("TMPDIR", None)
         if variable:
@@ -248,8 +248,8 @@ class TestFailedWrites:
             assert parse_folded(file.read())
         os.unlink(saved)
 
-    def test_limit_of_a_files_size(self, profile, busy, tmp_path):
-        """What is too large for `ulimit -f` is told, and does not end the profiler."""
+    def test_limit_of_the_file_size(self, profile, busy, tmp_path):
+        """A profile too large for `ulimit -f` is reported.  SIGXFSZ does not kill the profiler."""
         run = profile.attempt("-p", busy.pid, "-o", tmp_path / "out.html",
                               prefix=["sh", "-c", 'ulimit -f 8; exec "$@"', "-"],
                               env=dict(os.environ, TMPDIR=str(tmp_path)), cpu=0.3)
@@ -330,7 +330,7 @@ class TestMessages:
         assert all("lost" in part and "sample" in part for part in progress)
 
     def test_progress_fits_any_terminal(self, binary, busy, tmp_path):
-        """Also one that becomes narrower: a line that wraps is not cleared, and scrolls."""
+        """Also one that becomes narrower: a wrapped line would not be cleared, and would scroll."""
         try:
             master, slave = pty.openpty()
         except OSError:
@@ -363,7 +363,7 @@ class TestMessages:
         assert process.wait(timeout=PATIENCE) == 0
 
     def test_ten_hottest(self, any_python, target, profile):
-        """By their own samples, as in the profile; there are more functions."""
+        """The ten functions with the most own samples in the profile, which has more functions."""
         run = profile("-p", target(any_python, "kinds.py").pid, "-r", 999, "-F", cpu=1)
         told = re.findall(r"^ +([\d.]+)% +([\d.]+)%  (.+)$", run.stderr, re.MULTILINE)
         own, total = collections.Counter(), collections.Counter()
@@ -381,7 +381,7 @@ class TestMessages:
     def test_quiet(self, profile, busy):
         assert profile("-p", busy.pid, "-q", cpu=0.3).stderr == ""
 
-    def test_quiet_errors_are_told(self, profile):
+    def test_quiet_still_reports_errors(self, profile):
         run = profile.attempt("-q", "-p", 2)
         assert run.status == 3 and "kernel thread" in run.stderr
 
@@ -426,7 +426,7 @@ class Page(html.parser.HTMLParser):
         self.attributes |= {name for name, _ in attrs}
 
 
-def test_standard_output_by_its_other_name(profile, busy, tmp_path):
+def test_dev_stdout(profile, busy, tmp_path):
     """Redirected to a file, /dev/stdout leads to that file: neither is replaced."""
     path = tmp_path / "profile.folded"
     with open(str(path), "wb") as output:
@@ -479,7 +479,7 @@ class TestHostileNames:
             assert stack.split(b";")[0].startswith(b"<module> (")
         stacks = parse_folded(outputs["folded"].decode("utf-8"))
         names = {frame.name for frames, _ in stacks for frame in frames}
-        # In each, what would break the line is replaced, and all else is as it was.
+        # Only characters that would break the line are replaced.
         assert {"</script><b onload=x>", 'quo"te\\back', "ends in 123", "<!--", "&lt:",
                 "]]>{{x}}", hostile_names.shown("lone\udcffsurrogate", python.version)} <= names
         assert any(re.fullmatch("semi[^;]colon", name) for name in names)

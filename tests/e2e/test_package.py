@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What `make deb` makes, installed by apt in a Debian that has nothing but what it must."""
+"""Builds the package with `make deb` and installs it with apt in a minimal Debian."""
 
 import glob
 import os
@@ -20,14 +20,14 @@ CONFIG, UNIT = "/etc/pybpfprof/agent.yaml", "/usr/lib/systemd/system/pybpfprof-a
 SERVICE = os.path.basename(UNIT)
 ENABLED = "/etc/systemd/system/multi-user.target.wants/" + SERVICE
 KNOWN_ENABLED = "/var/lib/systemd/deb-systemd-helper-enabled/%s.dsh-also" % SERVICE
-# It says what it was told, one line each.
+# A stub that logs its arguments, one call per line.
 SYSTEMCTL, TOLD = "#!/bin/sh\necho \"$@\" >>/tmp/told\n", "/tmp/told"
 
 pytestmark = [pytest.mark.timeout(BUILD_TIMEOUT_S), pytest.mark.prove("deploy")]
 
 
 def suite():
-    """That of this machine, for which its packages are."""
+    """This machine's Debian release. The package is built against its libraries."""
     with open("/etc/os-release", encoding="utf-8") as release:
         found = re.search(r"^VERSION_CODENAME=(\w+)$", release.read(), re.MULTILINE)
     return found[1] if found else pytest.skip("no Debian here")
@@ -47,7 +47,7 @@ def version_of(binary):
 
 @pytest.fixture(scope="module")
 def root(require, tmp_path_factory):
-    """A Debian's root with lists of its packages."""
+    """A Debian root with current package lists."""
     require("dpkg-shlibdeps")
     path = str(tmp_path_factory.mktemp("package") / "root")
     copy(provide(suite(), require), path)
@@ -57,7 +57,7 @@ def root(require, tmp_path_factory):
 
 @pytest.fixture
 def apt(root, binary, tmp_path):
-    """apt(ARGUMENT...) in that root, without a question; it has versions 1 and 2 of the package."""
+    """apt(ARGUMENT...) runs apt-get non-interactively in the root, where /tmp has versions 1 and 2 of the package."""
     for version in "1", "2":
         shutil.copy(make(binary, version, tmp_path / version), root + "/tmp/%s.deb" % version)
 
@@ -69,7 +69,7 @@ def apt(root, binary, tmp_path):
 
 
 def owned(root):
-    """What of it is left."""
+    """The package's paths that still exist."""
     return [path for path in (CONFIG, UNIT, "/usr/bin/pybpfprof", "/usr/share/doc/pybpfprof",
                               "/usr/share/man/man1/pybpfprof.1.gz", ENABLED, KNOWN_ENABLED,
                               "/var/lib/pybpfprof") if os.path.lexists(root + path)]
@@ -93,7 +93,7 @@ def files_below(folder):
 
 
 def paths_in(unit):
-    """Those that its command has."""
+    """The unit's command, and the absolute paths in it."""
     with open(unit, encoding="utf-8") as file:
         command = re.search("^ExecStart=(.*)$", file.read(), re.MULTILINE)[1].split()
     return command, [word for word in command if word.startswith("/")]
@@ -101,7 +101,7 @@ def paths_in(unit):
 
 @pytest.mark.parametrize("is_changed", [False, True])
 def test_make_install(tmp_path, is_changed):
-    """Its unit starts what is beside it; a configuration that is somebody's own is kept."""
+    """The unit starts the installed binary. A changed configuration survives reinstall and uninstall."""
     def run_make(what):
         subprocess.run(["make", "-s", what, "PREFIX=/opt/tools", "DESTDIR=%s" % tmp_path], cwd=ROOT, check=True,
                        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
@@ -123,7 +123,7 @@ def test_make_install(tmp_path, is_changed):
 
 
 def test_manual_page(require, binary):
-    """Its commands are those of --help, and its exit statuses all that there are."""
+    """The manual lists the commands and the exit statuses that --help lists."""
     shown = subprocess.run([require("man"), "--warnings", "-l", MANUAL], check=True, stdout=subprocess.PIPE,
                            stderr=subprocess.STDOUT, universal_newlines=True,
                            env=dict(os.environ, LC_ALL="C", MANWIDTH="120")).stdout
@@ -140,7 +140,7 @@ def test_manual_page(require, binary):
 
 
 def test_lintian(require, binary, tmp_path):
-    """Nothing that Debian calls an error or a warning; and no hardening that it misses."""
+    """Lintian finds no error, no warning and no missing hardening."""
     said = subprocess.run([require("lintian"), "--allow-root", "--display-info", "--fail-on", "none",
                            make(binary, version_of(binary), tmp_path)], check=True,
                           stdout=subprocess.PIPE, universal_newlines=True).stdout
@@ -157,7 +157,7 @@ def test_same_input_same_package(require, binary, tmp_path):
 
 
 def test_life(root, apt, binary):
-    """It brings what it needs, keeps what was changed, and leaves nothing."""
+    """Installing pulls in dependencies, an upgrade keeps changed configuration, and a purge leaves nothing."""
     apt("install", "/tmp/1.deb")
     assert run_in(root, "pybpfprof --version") == subprocess.check_output(
         [binary, "--version"]).decode()
@@ -177,7 +177,7 @@ def test_life(root, apt, binary):
 
 
 def test_enabled_until_purged(require, root, apt):
-    """Where systemd does not run, too, as in an image that is being made."""
+    """Also where systemd does not run, as in an image build."""
     apt("install", "/tmp/1.deb")
     assert not os.path.lexists(root + ENABLED)
     subprocess.run([require("systemctl"), "--root=" + root, "enable", SERVICE], check=True,
@@ -192,7 +192,7 @@ def test_enabled_until_purged(require, root, apt):
 
 @pytest.fixture
 def told(root):
-    """told(): what systemctl was told since it was asked last, where systemd is taken to run."""
+    """told(): the systemctl calls since the last told(). The root looks as if systemd were running."""
     stub = root + "/usr/bin/systemctl"
     assert not os.path.exists(stub)
     with open(stub, "w", encoding="ascii") as file:
@@ -210,8 +210,8 @@ def told(root):
     os.rmdir(root + "/run/systemd/system")
 
 
-def test_what_systemd_is_told(told, apt):
-    """That there is another unit; and to run what is installed, if it runs, but not to start it."""
+def test_systemctl_calls_of_install_and_remove(told, apt):
+    """An install reloads systemd and restarts the service only if it runs. A removal stops it."""
     installed = ["--system daemon-reload", "try-restart " + SERVICE]
     for version in "1", "2":
         apt("install", "/tmp/%s.deb" % version)
@@ -220,7 +220,7 @@ def test_what_systemd_is_told(told, apt):
     assert told() == ["stop " + SERVICE, "--system daemon-reload"]
 
 
-def test_the_service_starts_what_is_installed(root, apt):
+def test_the_service_starts_the_installed_binary(root, apt):
     apt("install", "/tmp/1.deb")
     command, paths = paths_in(root + UNIT)
     assert len(paths) == 2 and all(os.path.isfile(root + path) for path in paths)

@@ -25,7 +25,7 @@ def test_graph_is_drawn_in_proportion(page):
     assert max(red, green, blue) - min(red, green, blue) < 8, "a reason is grey"
 
 
-def test_title_and_footer_say_how_it_was_recorded(page):
+def test_title_and_footer_describe_the_recording(page):
     assert page.browser.text("#title") == 'PID 100: python3 </title> "app".py'
     summary = page.browser.text("[data-summary]")
     for text in "100 Hz", "10.0 s", "Python 3.11.7", "110 samples", "0 errors", "0 lost":
@@ -39,7 +39,7 @@ def test_title_and_footer_say_how_it_was_recorded(page):
     assert ["Events", "110"] in ledger and ["without Python on the thread", "5"] in ledger
 
 
-def test_errors_and_losses_stand_in_the_footer(page):
+def test_errors_and_losses_are_in_the_footer(page):
     def change(profile):
         profile["ledger"].update(events=120, lost=7)
         profile["ledger"]["errors"]["frame_fault"] = 3
@@ -49,7 +49,7 @@ def test_errors_and_losses_stand_in_the_footer(page):
     assert "[caller frames not readable]32.5 %" in page.browser.text("[data-ledger]")
 
 
-def test_click_zooms_and_back_leads_back(page):
+def test_click_zooms_and_back_undoes_it(page):
     whole, before = page.box("all")["width"], page.box(LOAD)["width"]
     page.click(LOAD)
     assert page.box(LOAD)["width"] == pytest.approx(whole, abs=1) and before < whole / 2
@@ -110,7 +110,7 @@ def test_search_shows_the_share_it_found(page, query, regex, found):
     assert page.result == share + " of all"
 
 
-def test_search_marks_what_it_found(page):
+def test_search_highlights_its_matches(page):
     before = fill(page, LOAD), fill(page, MAIN)
     assert fill(page, LOAD) != fill(page, FIB)
     page.search("(pkg")
@@ -134,7 +134,7 @@ def test_invalid_regex_is_called_invalid(page):
     assert page.shares() == [[45, 110, "all"]]
 
 
-def test_control_f_is_the_search_of_the_page(page):
+def test_control_f_opens_the_pages_own_search(page):
     page.browser.press("Control+f")
     page.browser.type("fib")
     assert page.state("query") == "fib"
@@ -181,7 +181,7 @@ def test_thread_menu_shows_one_thread(page):
     assert len(page.browser.run(TABLE)) == 5
 
 
-def test_threads_stand_at_the_root_when_asked(page, make_page):
+def test_threads_are_at_the_root_if_chosen(page, make_page):
     page.browser.choose("#group", "By thread")
     assert page.samples("thread (101): worker 1") == [15]
     assert make_page("plain", "-t").open().samples("thread (100): MainThread") == [95]
@@ -204,7 +204,7 @@ def test_icicle_is_upside_down(page):
     assert page.state("selected") == page.node(MAIN)
 
 
-def test_tooltip_says_all_of_a_frame(page):
+def test_tooltip_has_all_facts_of_a_frame(page):
     box = page.box(LOAD)
     page.browser.point(box["x"] + 20, box["y"] + 5, press=False)
     text = page.browser.text("#tooltip")
@@ -215,7 +215,7 @@ def test_tooltip_says_all_of_a_frame(page):
     assert page.browser.run("return document.getElementById('tooltip').hidden")
 
 
-def test_address_brings_everything_back(page):
+def test_address_restores_the_whole_view(page):
     page.browser.click('[data-view="icicle"]')
     page.browser.choose("#thread", "MainThread (100)")
     page.click(MAIN)
@@ -234,7 +234,7 @@ def test_address_brings_everything_back(page):
     "zoom=99999999&thread=77&process=-1&view=nothing&group=%00", "zoom=1e9&search=%ff%FE",
     "command=1", "command=-1&process=9999999999", "group=process", "group=command&command=x",
     "%", "regex=(((&zoom=", "zoom=<b onload=x>&search=</script>", "__proto__=1&constructor=2"])
-def test_senseless_addresses_do_no_harm(page, fragment):
+def test_invalid_addresses_do_no_harm(page, fragment):
     page.open(fragment)
     assert page.samples("all") == [110] and page.state("view") == "flame"
 
@@ -293,7 +293,7 @@ def test_no_samples(page):
 
 
 def deepen(profile, depth=1024):
-    """Makes one stack of all samples, of a function that calls itself, each time at the next line."""
+    """Leaves a single stack, of a function that calls itself from a new line at each level."""
     profile["locations"] = [value for i in range(depth) for value in (0, i + 1)]
     profile["stacks"] = [0, depth, *range(depth)]
     profile["samples"] = [0, 0, 5]
@@ -313,7 +313,7 @@ def test_deep_stacks_scroll(page):
 
 @pytest.mark.parametrize("fragment, label, edge", [
     ("", "all", "bottom"), ("zoom=500", "main (app.py:500)", "bottom"), ("view=icicle", "all", "top")])
-def test_a_graph_stands_on_its_edge_when_the_window_is_resized(page, fragment, label, edge):
+def test_a_graph_keeps_its_edge_when_the_window_is_resized(page, fragment, label, edge):
     deep = page.changed(deepen).open(fragment)
 
     def distance():
@@ -323,7 +323,7 @@ def test_a_graph_stands_on_its_edge_when_the_window_is_resized(page, fragment, l
 
     before = distance()
     assert before < 100
-    # To where there is less to scroll than before, and back.
+    # A taller window has less to scroll.
     for height in 1100, 700, 1200, 900:
         page.browser.resize(1280, height)
         wait_for(lambda: page.browser.run(
@@ -331,7 +331,7 @@ def test_a_graph_stands_on_its_edge_when_the_window_is_resized(page, fragment, l
         assert distance() == before
 
 
-def test_a_graph_stays_as_far_from_its_bottom_as_it_was_scrolled(page):
+def test_resizing_keeps_the_scroll_distance_from_the_bottom(page):
     page.changed(deepen).open().scroll(-130)
     bottom = ("const stage = document.getElementById('stage');"
               "return stage.scrollHeight - stage.clientHeight - stage.scrollTop")

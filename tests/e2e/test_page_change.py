@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The flame graph page of what changed: 200 samples of 10 s, and before, 400 of 20 s.
+"""The flame graph page that compares two profiles: 400 samples in 20 s before, 200 samples in 10 s now.
 
                                   before      now
     worker.py  main             340  85 %    140  70 %
-                   Loader.load  100  25 %    100  50 %    which has moved by two lines
+                   Loader.load  100  25 %    100  50 %    its code moved by two lines
                    fib          200  50 %     20  10 %
                    gone          40  10 %
                    fresh                      20  10 %
-    report.py  main > fib        20   5 %     12   6 %    what chance makes
+    report.py  main > fib        20   5 %     12   6 %    within chance
                no Python         40  10 %     48  24 %
 """
 
@@ -26,7 +26,7 @@ ROWS = """return [...document.querySelectorAll("#table tbody tr[data-row]")].map
      row.cells[1].firstChild.data.trim(), row.cells[1].querySelector(".share").textContent,
      row.cells[1].title])"""
 
-# What the colours are to who has no cones of one kind, in linear light: Machado et al., 2009.
+# How people without one kind of cone see colours, in linear light: Machado et al., 2009.
 BLINDNESS = {
     "protan": ((0.152286, 1.052583, -0.204868), (0.114503, 0.786281, 0.099216),
                (-0.003882, -0.048116, 1.051998)),
@@ -45,7 +45,7 @@ def steps(page, label):
     return [page.ask("step(arguments[0])", node) for node in page.nodes(label)]
 
 
-def test_both_sides_are_told_of_every_frame(change):
+def test_every_frame_has_samples_of_both_sides(change):
     assert sides(change, "all") == [[400, 200]]
     assert sorted(sides(change, MAIN)) == [[20, 12], [340, 140]]
     assert sides(change, LOAD) == [[100, 100]], "one function, also where its lines moved"
@@ -58,14 +58,14 @@ def test_both_sides_are_told_of_every_frame(change):
     assert change.fragment == "lines=on"
 
 
-def test_steps_are_of_the_share(change):
+def test_colour_steps_follow_the_change_in_share(change):
     assert steps(change, "all") == [0] and steps(change, LOAD) == [2]
     assert sorted(steps(change, MAIN)) == [-1, 0] and sorted(steps(change, FIB)) == [-3, 0]
     assert steps(change, GONE) == [-3] and steps(change, FRESH) == [3]
     assert steps(change, NONE) == [3]
 
 
-def test_widths_are_of_both_sides_or_of_one(change):
+def test_widths_show_both_sides_or_one(change):
     whole = change.box("all")["width"]
     assert change.box(LOAD)["width"] == pytest.approx(whole * (50 + 100) / 400, abs=1)
     change.browser.choose("#width", "Widths: now")
@@ -79,7 +79,7 @@ def test_widths_are_of_both_sides_or_of_one(change):
     assert change.state("width") == "before"
 
 
-def test_tooltip_and_detail_tell_the_numbers_of_both(change):
+def test_tooltip_and_detail_show_both_sides(change):
     box = change.box(LOAD)
     change.browser.point(box["x"] + 20, box["y"] + 9, press=False)
     text = change.browser.text("#tooltip")
@@ -100,7 +100,7 @@ def test_tooltip_and_detail_tell_the_numbers_of_both(change):
     assert FIB + " · unchanged, or chance" in change.detail.replace("▼", "")
 
 
-def test_search_tells_both_shares(change):
+def test_search_shows_both_shares(change):
     change.search("fib")
     assert change.result == "55.0 % → 16.0 % of all"
     change.click("worker.py")
@@ -123,7 +123,7 @@ def test_table_is_sorted_by_change(change):
     assert change.state("view") == "flame" and change.detail.startswith(FIB)
 
 
-def test_processes_tell_both_shares(change):
+def test_processes_show_both_shares(change):
     rows = change.open_processes()
     assert [[name, share] for name, _, share in rows] == [
         ["All 2 processes", "100.0 % → 100.0 %"], ["10 python3 worker.py", "85.0 % → 70.0 %"],
@@ -135,8 +135,8 @@ def test_processes_tell_both_shares(change):
     assert steps(change, NONE) == [0], "80 of 100 after 67: of 60 samples each, chance"
 
 
-def test_nothing_to_compare_with_is_said(change):
-    """Of a process that only one side has, no frame is said to have changed."""
+def test_a_process_of_one_side_has_nothing_to_compare_with(change):
+    """In a process that only one side has, no frame is shown as changed."""
     page = change.changed(lambda profile: profile["before"].update(
         samples=[value for row in zip(*[iter(profile["before"]["samples"])] * 3)
                  if row[0] == 1 for value in row])).open()
@@ -146,7 +146,7 @@ def test_nothing_to_compare_with_is_said(change):
     assert "nothing to compare with: no sample before" in page.detail
 
 
-def test_footer_and_help_say_what_was_compared(change, plain_page):
+def test_footer_and_help_describe_the_comparison(change, plain_page):
     assert change.browser.text("[data-summary]").endswith("compared with 400 samples")
     change.browser.click("summary")
     recording = change.browser.text("[data-recording]")
@@ -161,14 +161,14 @@ def test_footer_and_help_say_what_was_compared(change, plain_page):
 
 
 def seen(colour, matrix):
-    """What a colour is to a colour-blind person, of 255 each."""
+    """The colour as a colour-blind person sees it, each part from 0 to 255."""
     linear = [(int(value) / 255) ** 2.2 for value in colour.split(",")]
     mixed = [sum(part * value for part, value in zip(row, linear)) for row in matrix]
     return [255 * min(1, max(0, value)) ** (1 / 2.2) for value in mixed]
 
 
 @pytest.mark.parametrize("scheme, text", [("light", "29,26,22"), ("dark", "255,253,248")])
-def test_colours_are_told_apart_by_everybody(change, scheme, text):
+def test_colour_blind_people_can_tell_the_colours_apart(change, scheme, text):
     change.browser.prefer(scheme)
     change.open("group=none")
     same, less = (fill(change, label, at=8) for label in ("all", MAIN))
@@ -187,8 +187,8 @@ def test_colours_are_told_apart_by_everybody(change, scheme, text):
         assert contrast(colour, text) > 4.5, colour
 
 
-def test_not_by_colour_alone(change):
-    """A line along the upper edge is more, one along the lower is less."""
+def test_changes_are_marked_without_colour_too(change):
+    """A line along the upper edge marks an increase, along the lower edge a decrease."""
     def edges(label):
         box = change.box(label)
         found = []

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The flame graph page of several events: a menu chooses one."""
+"""The flame graph page of a profile with several events: a menu chooses one."""
 
 import pytest
 
@@ -24,13 +24,13 @@ def events(events_page):
     yield from watched(events_page)
 
 
-def test_the_first_is_shown(events):
+def test_the_first_event_is_shown(events):
     assert events.browser.run(OPTIONS) == ["cpu-clock", "page-faults"]
     assert events.samples("all") == [110] and events.fragment == ""
     assert "100 Hz" in events.browser.run(SUMMARY)
 
 
-def test_another_is_chosen(events):
+def test_the_menu_chooses_another_event(events):
     events.browser.run(CHOOSE, 1)
     assert events.samples("all") == [30]
     assert events.fragment == "event=page-faults"
@@ -39,13 +39,13 @@ def test_another_is_chosen(events):
     assert events.samples("all") == [110] and events.fragment == ""
 
 
-def test_an_address_has_it(events):
+def test_the_address_chooses_the_event(events):
     events.open("event=page-faults&view=icicle")
     assert events.samples("all") == [30] and events.fragment == "event=page-faults&view=icicle"
     events.open("event=migrations")
     assert events.samples("all") == [110]
 
 
-def test_one_has_no_menu(plain_page):
+def test_a_profile_of_one_event_has_no_menu(plain_page):
     plain_page.open()
     assert plain_page.browser.run(OPTIONS) == []

@@ -13,7 +13,7 @@ SORT, GIL = "list_sort (libpython3.11.so.1.0)", "take_gil (libpython3.11.so.1.0)
 FAULT, CUT, NONE = "exc_page_fault_[k]", "[deeper frames cut]", "[no Python]"
 LABELS = MAIN, LOAD, FIB, DOT, POOL, SORT, GIL, FAULT, CUT, NONE
 
-# What each choice shows: the samples of each node.
+# The samples of each node that a choice shows.
 SHOWN = {
     "python": {MAIN: [65], LOAD: [18], FIB: [5], CUT: [5], NONE: [10]},
     "extensions": {MAIN: [65], LOAD: [18], FIB: [5], CUT: [5], NONE: [3], DOT: [5, 36], POOL: [7]},
@@ -23,7 +23,7 @@ SHOWN = {
                SORT: [18], GIL: [3], FAULT: [3, 5, 12]},
 }
 
-# The samples of each function in itself: those of a hidden frame are its caller's.
+# The self samples of each function: a hidden frame adds its own to its caller's.
 SELF = {
     "python": {"main": 47, "Loader.load": 18, NONE: 10, "fib": 5, CUT: 0},
     "extensions": {DOT: 36, "Loader.load": 18, "main": 11, POOL: 7, "fib": 5, NONE: 3, CUT: 0},
@@ -64,7 +64,7 @@ def pressed(page):
 
 
 def without(*kinds):
-    """Makes functions of these kinds Python's."""
+    """Turns functions of these kinds into Python functions."""
     def change(profile):
         functions = profile["functions"]
         functions[4::5] = [PYTHON if kind in kinds else kind for kind in functions[4::5]]
@@ -82,7 +82,7 @@ def test_each_choice_shows_its_frames(native, frames):
     assert in_itself(native) == SELF[frames]
 
 
-def test_a_page_begins_with_extensions(native):
+def test_extensions_are_the_initial_choice(native):
     assert native.browser.run(BUTTONS) == [
         ["Python", False], ["+ extensions", True], ["+ interpreter", False], ["+ kernel", False]]
     assert shown(native) == SHOWN["extensions"] and native.fragment == ""
@@ -122,7 +122,7 @@ def test_address_keeps_the_choice(native):
 
 
 @pytest.mark.parametrize("fragment", ["frames=all", "frames=", "frames=1", "frames=__proto__", "frames=%ff"])
-def test_senseless_choices_are_ignored(native, fragment):
+def test_invalid_choices_are_ignored(native, fragment):
     native.open(fragment)
     assert shown(native) == SHOWN["extensions"]
 
@@ -149,14 +149,14 @@ def test_zoom_stays_with_its_frame(native):
     assert native.state("zoom") == native.node(SORT) and pressed(native) == ["+ kernel"]
 
 
-def test_zoom_passes_frames_that_were_hidden(native):
+def test_zoom_stays_below_frames_that_were_hidden(native):
     choose(native, "python")
     native.click(FIB)
     choose(native, "extensions")
     assert native.state("zoom") == native.node(FIB), "which dot has called"
 
 
-def test_search_finds_shown_frames_alone(native):
+def test_search_finds_only_shown_frames(native):
     native.search("list_sort")
     assert native.shares() == [[0, 80, "all"]]
     choose(native, "interpreter")
@@ -177,7 +177,7 @@ def test_one_thread(native):
     assert native.samples("thread (101): worker 1") == [15] and native.samples(NONE) == [10]
 
 
-def test_words_say_whose_code_it_is(native):
+def test_tooltip_and_detail_say_whose_code_it_is(native):
     choose(native, "kernel")
     for label, text in ((DOT, "an extension or library"), (SORT, "the Python interpreter"), (FAULT, "the kernel")):
         box = native.box(label)
@@ -205,7 +205,7 @@ def test_each_kind_has_its_colour(native, scheme, text):
     assert len(set(marks)) == 4
 
 
-def test_keyboard_chooses(native):
+def test_the_keyboard_makes_the_choice(native):
     native.browser.run("document.querySelector('[data-view=table]').focus()")
     native.browser.press("Tab", "Enter")
     assert pressed(native) == ["Python"]
@@ -227,7 +227,7 @@ def test_choice_and_zoom_stay_when_the_profile_is_renewed(native):
     assert shown(native) == SHOWN["kernel"]
 
 
-def test_an_unchosen_page_follows_its_profile(native):
+def test_without_a_choice_a_new_profile_sets_it(native):
     page = native.changed(without(NATIVE, INTERPRETER)).open()
     assert pressed(page) == ["+ kernel"]
     native.renew()
@@ -235,7 +235,7 @@ def test_an_unchosen_page_follows_its_profile(native):
 
 
 def test_differences_follow_the_choice(change):
-    """Where Loader.load is the interpreter's and fresh the kernel's."""
+    """Loader.load is made an interpreter function, fresh a kernel function."""
     def make_native(profile):
         names = [profile["strings"][name] for name in profile["functions"][0::5]]
         profile["functions"][4::5] = [

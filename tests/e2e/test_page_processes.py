@@ -10,7 +10,7 @@ from page.pages import LOAD, MAIN, ROWS, TABLE
 pytestmark = pytest.mark.check
 
 
-def test_process_menu_only_where_there_are_several(page, make_page):
+def test_only_several_processes_have_a_menu(page, make_page):
     hidden = "return document.getElementById('process').hidden"
     groups = "return [...document.getElementById('group').options].map((each) => each.value)"
     assert page.browser.run(hidden) and page.browser.run(groups) == ["none", "thread"]
@@ -22,7 +22,7 @@ def test_process_menu_only_where_there_are_several(page, make_page):
     assert several.browser.run("return document.getElementById('thread').options.length") == 2
 
 
-def test_one_process_is_told_when_asked(page, make_page):
+def test_one_process_is_shown_with_option_a(page, make_page):
     one = make_page("plain", "-a").open()
     assert one.samples("python3 app.py") == [110] and one.chosen == "1 process"
     one.browser.choose("#group", "By process")
@@ -36,7 +36,7 @@ def test_processes_are_merged_by_command(machine):
     assert machine.box("worker.py")["y"] > machine.box(MAIN)["y"]
 
 
-def test_processes_apart(machine):
+def test_processes_are_shown_apart_if_chosen(machine):
     machine.browser.choose("#group", "By process")
     assert machine.fragment == "group=process"
     expected = {'process 10:"python3 worker.py --queue high"': [30],
@@ -108,7 +108,7 @@ def test_a_process_is_chosen_by_mouse_and_by_key(machine):
     assert machine.samples("all") == [100] and machine.fragment == ""
 
 
-def test_escape_closes_the_menu_of_processes_alone(machine):
+def test_escape_closes_only_the_process_menu(machine):
     machine.click("worker.py")
     zoom = machine.state("zoom")
     assert zoom > 0 and machine.open_processes("report")
@@ -123,7 +123,7 @@ def test_escape_closes_the_menu_of_processes_alone(machine):
     assert machine.browser.run(hidden)
 
 
-def test_zoom_and_search_go_with_the_processes(machine):
+def test_zoom_and_search_follow_the_chosen_process(machine):
     machine.search("fib")
     assert machine.shares() == [[40, 100, "all"]]
     machine.choose_process("worker.py 2 processes")
@@ -137,7 +137,7 @@ def test_zoom_and_search_go_with_the_processes(machine):
     assert machine.shares() == [[60, 100, "all"]]
 
 
-def test_whose_a_process_is(machine):
+def test_tooltip_shows_a_processs_owner(machine):
     def tooltip(label):
         box = machine.box(label)
         machine.browser.point(box["x"] + 20, box["y"] + 5, press=False)
@@ -160,7 +160,7 @@ def test_whose_a_process_is(machine):
     assert "30: python3 -c passProcess40: python3 idle.py" in recording
 
 
-def test_pods_go_by_their_names(machine):
+def test_pods_are_shown_by_name(machine):
     def change(profile):
         profile["strings"].append("shop/web-0")
         for process in 0, 1:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The flame graph page of two processes that were profiled."""
+"""The flame graph page of a real profile of two processes."""
 
 from page.pages import Page
 

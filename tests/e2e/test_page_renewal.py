@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What is shown stays while the page's profile is renewed."""
+"""The view stays the same while the page's profile is renewed."""
 
 import pytest
 
@@ -13,7 +13,7 @@ VIEW = "return [document.getElementById('search').value, document.activeElement.
 
 
 def crowd(profile):
-    """Gives all else another number: a process of 7 samples comes first, with a function of its own."""
+    """Puts a process of 7 samples first, with a function of its own, so that all others get new numbers."""
     fresh = len(profile["strings"])
     profile["strings"].append("fresh")
     profile["processes"] = [5, *[fresh] * (PROCESS_COLUMNS - 2), 1000, *profile["processes"]]
@@ -91,11 +91,11 @@ def test_a_zoomed_frame_comes_back_with_its_samples(page):
 
 @pytest.mark.parametrize("chosen, shown, samples", [
     ("20 python3", "20 python3 /srv/report.py", 24), ("worker.py 2 processes", "worker.py", 60)])
-def test_a_chosen_process_stays_and_one_that_ended(machine, chosen, shown, samples):
+def test_a_chosen_process_stays_even_if_it_ended(machine, chosen, shown, samples):
     machine.choose_process(chosen)
     machine.renew(crowd)
     assert machine.chosen == shown and machine.samples("all") == [samples]
-    # It has no samples: those of others are not shown in its place.
+    # The process has no samples now. Those of others are not shown in its place.
     machine.renew(only(30, 40))
     assert machine.chosen == shown and machine.samples("all") == []
     machine.renew(crowd)
@@ -116,7 +116,7 @@ def test_a_zoom_stays_inside_its_process(machine):
         assert (machine.ask("samples(arguments[0])", zoom) if zoom else 0) == expected
 
 
-def test_back_leads_to_what_was_shown_before_the_renewal(page):
+def test_back_restores_zooms_from_before_the_renewal(page):
     page.click(LOAD)
     page.browser.press("Escape")
     page.click(FIB)
@@ -128,14 +128,14 @@ def test_back_leads_to_what_was_shown_before_the_renewal(page):
     assert page.state("zoom") == 0 and page.samples("all") == [117]
 
 
-def test_an_open_menu_of_processes_keeps_its_rows(machine):
+def test_an_open_process_menu_keeps_its_rows(machine):
     rows = machine.open_processes("report")
     machine.renew(only(30, 40))
     machine.browser.press("ArrowDown", "Enter")
     assert rows[1][0] == machine.chosen and machine.samples("all") == [24]
 
 
-def test_a_tooltip_and_the_place_in_a_deep_graph_stay(page):
+def test_a_tooltip_and_the_scroll_position_stay(page):
     page.changed(deepen).open().scroll(-4000)
     place = "return document.getElementById('stage').scrollTop"
     page.browser.point(640, 300, press=False)

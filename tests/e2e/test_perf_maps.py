@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Code that a program made while it ran, by the names that it wrote to its perf map."""
+"""Code generated at run time gets its names from the program's perf map."""
 
 import os
 
@@ -14,7 +14,7 @@ CALLS = {"call_first": "first leaf (perf map)", "call_second": "second (perf map
 
 @pytest.fixture
 def written():
-    """written(PID): a process's perf map is removed in the end, with what lies beside it."""
+    """written(PID): removes the process's perf map and its .real file after the test."""
     pids = []
     yield pids.append
     for pid in pids:
@@ -35,7 +35,7 @@ def jit_code(target, written):
 
 
 def leaves(runs):
-    """The pairs of the innermost Python function and what it called last, where that is native."""
+    """Pairs of the innermost Python function and the native leaf below it."""
     found = set()
     for run in runs:
         for frames, _ in run.stacks:
@@ -54,7 +54,7 @@ def profile_until(profile, program, wanted, *arguments):
                       *arguments, cpu=BRIEF)
 
 
-def test_code_has_names(python, jit_code, profile):
+def test_generated_code_has_names(python, jit_code, profile):
     runs = profile_until(profile, jit_code(python, "whole"), set(CALLS.items()))
     for run in runs:
         for frames, _ in run.stacks:
@@ -64,14 +64,14 @@ def test_code_has_names(python, jit_code, profile):
 
 
 @pytest.mark.parametrize("how", ["foreign", "link"])
-def test_other_maps_are_not_believed(how, any_python, jit_code, profile):
+def test_foreign_and_linked_maps_are_ignored(how, any_python, jit_code, profile):
     wanted = {(caller, "[anonymous]") for caller in CALLS}
     runs = profile_until(profile, jit_code(any_python, how), wanted)
     assert not [label for label in labels(runs) if "perf map" in label]
 
 
 def test_names_that_come_late(any_python, jit_code, profile):
-    """The same stacks, which are counted already, have them from then on."""
+    """Stacks counted before the map was written get its names afterwards."""
     program = jit_code(any_python, "later")
     run = profile.start("-p", program.pid, "-n", "-v", "-r", 999)
     run.wait_sampling()
@@ -85,7 +85,7 @@ def test_names_that_come_late(any_python, jit_code, profile):
 
 @pytest.fixture
 def with_trampolines(target, chain_command, written):
-    """with_trampolines(PYTHON): a process that runs the chain "key" with -X perf."""
+    """with_trampolines(PYTHON): a process that runs the chain "key" as with -X perf."""
     def start(python):
         program = target(python, *chain_command("key"), environment={"PYTHONPERFSUPPORT": "1"})
         written(program.pid)
@@ -95,7 +95,7 @@ def with_trampolines(target, chain_command, written):
 
 @pytest.mark.pythons(since=(3, 12))
 def test_trampolines_of_x_perf_are_hidden(python, with_trampolines, profile):
-    """Their time is the Python frames'."""
+    """Their time counts for the Python frames."""
     runs = runs_until(profile, lambda runs: have(runs, "key"), "-p", with_trampolines(python).pid, "-n", "-r", 999,
                       cpu=BRIEF)
     assert not [label for label in labels(runs) if label.startswith("py::")]

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The names of pods: what the API server tells comes into the labels, and whatever it does delays
-nothing else."""
+"""Pod names from the API server become labels, and a misbehaving API server delays nothing else."""
 
 import json
 import os
@@ -24,7 +23,7 @@ WINDOW = ("--window", "%gs" % WINDOW_S, "-r", "199", "--node", "a-node")
 
 @pytest.fixture
 def cluster(authority, tmp_path):  # noqa: F811
-    """cluster(POD...): an ApiServer, with the folder of what it takes to ask it."""
+    """cluster(POD...): an ApiServer; its `credentials` is the folder with the token and the CA."""
     ours = authority("ours")
     folder, ended, running = tmp_path / "credentials", threading.Event(), []
     folder.mkdir()
@@ -44,7 +43,7 @@ def cluster(authority, tmp_path):  # noqa: F811
 
 @pytest.fixture
 def contained(require, tmp_path, any_python, target):
-    """contained(): a Container of a pod of its own, which is busy."""
+    """contained(): a busy Container in a pod of its own."""
     running = []
 
     def start():
@@ -60,14 +59,14 @@ def contained(require, tmp_path, any_python, target):
 
 @pytest.fixture
 def watching(agent):
-    """watching(SERVER, ARGUMENT...): an agent that asks it."""
+    """watching(SERVER, ARGUMENT...): an agent that watches the server's pods."""
     return lambda server, *arguments: agent(
         *WINDOW, "--kubernetes", server.url, "--kubernetes-credentials", str(server.credentials),
         *arguments)
 
 
 def labels_of(store, container):
-    """All sets of labels that its samples have, in order."""
+    """All label sets of the container's samples, in order."""
     if not os.path.exists(store.path):
         return []
     rows = store.select("SELECT labels FROM label_sets ORDER BY id")
@@ -97,7 +96,7 @@ def test_pods_have_names(cluster, contained, watching, profile, store, tmp_path)
     assert watched.query.items() >= {"fieldSelector": "spec.nodeName=a-node", "watch": "1",
                                      "resourceVersion": "10"}.items()
     assert len(server.lists()) == 1
-    # As the page's menu of processes says it.
+    # The page's process menu shows the pod as well.
     path = tmp_path / "page.html"
     read = profile.attempt("report", "--store", store.folder, "-o", path, "--label",
                            "container_id=" + one.name)
@@ -107,8 +106,8 @@ def test_pods_have_names(cluster, contained, watching, profile, store, tmp_path)
     assert "shop/web-7d-x" in {page["strings"][text] for text in page["processes"][8::11]}
 
 
-def test_what_becomes_of_pods_is_told(cluster, contained, watching, store):
-    """One that comes later; one that goes keeps its name for the windows that have it."""
+def test_pods_are_added_changed_and_deleted(cluster, contained, watching, store):
+    """A pod added later gets its name. A deleted one keeps it for windows with its samples."""
     server = cluster()
     run = watching(server)
     wait_for(server.watches)
@@ -116,7 +115,7 @@ def test_what_becomes_of_pods_is_told(cluster, contained, watching, store):
     server.tell("ADDED", pod(first.pod, "first", "11"))
     server.tell("MODIFIED", pod(first.pod, "first", "12", annotations={
         "pyroscope.io/service_name": "by-annotation"}, labels={"app": "by-label"}))
-    # Known by a container alone.
+    # The UID does not match: this pod is found by its container alone.
     server.tell("ADDED", pod("another", "second", "13", [("main", second.name)]))
     server.tell("BOOKMARK", {"metadata": {"resourceVersion": "20"}})
     wait_for(lambda: is_named(store, first, "first") and is_named(store, second, "second"))
@@ -130,7 +129,7 @@ def test_what_becomes_of_pods_is_told(cluster, contained, watching, store):
     assert any(labels["service_name"] == "by-annotation" for labels in labels_of(store, first))
     assert labels_of(store, second)[-1]["service_name"] == "main"
     assert len(labels_of(store, first)) <= count + 1
-    # It goes on where the last one ended, and nothing is listed again.
+    # The new watch continues where the last one ended. Nothing is listed again.
     assert server.watches()[1].query["resourceVersion"] == "21"
     assert len(server.lists()) == 1
 
@@ -151,7 +150,7 @@ def test_rules_see_pods(cluster, contained, watching, store):
     assert all("pod" in json.loads(text) for (text,) in rows)
 
 
-def test_a_token_is_renewed(cluster, contained, watching, store):
+def test_a_renewed_token_is_used(cluster, contained, watching, store):
     one = contained()
     server = cluster(pod(one.pod, "one"))
     run = watching(server)
@@ -165,7 +164,7 @@ def test_a_token_is_renewed(cluster, contained, watching, store):
     assert "cannot read the names of pods" not in run.stderr
 
 
-def test_an_old_watch_lists_anew(cluster, contained, watching, store):
+def test_an_expired_watch_lists_again(cluster, contained, watching, store):
     one = contained()
     server = cluster()
     run = watching(server)
@@ -243,7 +242,7 @@ def watch_flood(handler, asked):
     ids=["hang", "hang-within", "flood", "garbage", "reset", "403", "401", "500", "watch-garbage",
          "watch-flood"])
 def test_a_bad_server_delays_nothing(answer, says, cluster, contained, watching, store, measured):
-    """Names come when it has become a good one, but for one that is still waited for."""
+    """Names arrive once the server recovers, unless the agent still waits for a hung answer."""
     see_through(answer, says, cluster, contained, watching, store)
     ends = [row[0] for row in store.select("SELECT end_ns FROM windows ORDER BY id")]
     gaps = [(late - early) / 1e9 for early, late in zip(ends[:-2], ends[1:-1])]
@@ -253,12 +252,12 @@ def test_a_bad_server_delays_nothing(answer, says, cluster, contained, watching,
 
 @pytest.mark.parametrize("answer,says", [(hang_within, None), (refuse(500), "500"), (watch_flood, "4 MiB")],
                          ids=["hang-within", "500", "watch-flood"])
-def test_a_bad_server_keeps_nothing_from_the_store(answer, says, cluster, contained, watching, store):
+def test_a_bad_server_does_not_stop_the_store(answer, says, cluster, contained, watching, store):
     see_through(answer, says, cluster, contained, watching, store)
 
 
 def see_through(answer, says, cluster, contained, watching, store):
-    """An agent beside a server that gives this ANSWER, of which it SAYS something."""
+    """Runs an agent against a server that gives ANSWER. The agent's message must match SAYS, if given."""
     one = contained()
     server = cluster(pod(one.pod, "one"))
     server.answer = answer
@@ -275,7 +274,7 @@ def see_through(answer, says, cluster, contained, watching, store):
 
 @pytest.mark.parametrize("names,trusted", [("DNS:elsewhere.test", True), ("IP:127.0.0.1", False)],
                          ids=["wrong-name", "wrong-authority"])
-def test_who_is_not_proved_is_told_nothing(names, trusted, cluster, contained, watching, store,
+def test_a_server_with_a_bad_certificate_gets_no_request(names, trusted, cluster, contained, watching, store,
                                            authority):  # noqa: F811
     one = contained()
     server = cluster(pod(one.pod, "one"), names=names,
@@ -288,7 +287,7 @@ def test_who_is_not_proved_is_told_nothing(names, trusted, cluster, contained, w
     assert not is_named(store, one, "one")
 
 
-def test_without_a_token(cluster, watching, store):
+def test_a_missing_token_is_reported(cluster, watching, store):
     server = cluster()
     (server.credentials / "token").unlink()
     run = watching(server)
@@ -299,8 +298,8 @@ def test_without_a_token(cluster, watching, store):
     assert re.search("cannot read \\S*token", run.stderr)
 
 
-def test_where_there_is_none(agent, store):
-    """Nothing is asked, and nothing said."""
+def test_without_a_cluster(agent, store):
+    """Without a cluster the agent does not mention pods."""
     run = agent(*WINDOW)
     wait_for(lambda: len(store.windows()) >= 2)
     end(run)
@@ -310,7 +309,7 @@ def test_where_there_is_none(agent, store):
 
 @pytest.fixture
 def in_cluster(agent):
-    """in_cluster(SERVER): an agent that finds it by what the kubelet tells every container."""
+    """in_cluster(SERVER): an agent that finds it by the variables that the kubelet sets in containers."""
     def start(server):
         address, _, port = server.url.rpartition("//")[2].partition(":")
         return agent(
@@ -328,7 +327,7 @@ def test_in_a_cluster(cluster, contained, in_cluster, store):
     assert "has no pods on node" not in run.stderr
 
 
-def test_the_agents_own_node_has_a_pod(cluster, in_cluster):
+def test_no_pod_on_the_agents_own_node_is_reported(cluster, in_cluster):
     server = cluster()
     run = in_cluster(server)
     wait_for(server.watches)
@@ -338,7 +337,7 @@ def test_the_agents_own_node_has_a_pod(cluster, in_cluster):
     assert len(re.findall("has no pods on node 'a-node'.*`node`", run.stderr)) == 1, run.stderr
 
 
-def test_another_node_may_have_none(cluster, watching):
+def test_another_node_may_have_no_pods(cluster, watching):
     server = cluster()
     run = watching(server)
     wait_for(server.watches)
@@ -352,14 +351,14 @@ def status_of(pid):
 
 
 def asking_process(run):
-    """It is kept running by another."""
+    """(keeper, watcher): the process that watches pods, and the one that restarts it."""
     keeper, = children_of(run.process.pid)
     one, = children_of(keeper)
     return keeper, one
 
 
-def test_what_asks_has_no_privileges(cluster, watching, store):
-    """And ends with the agent, however that ends."""
+def test_the_watcher_has_no_privileges(cluster, watching, store):
+    """The watcher and its keeper have no capabilities, and end even if the agent is killed."""
     server = cluster()
     run = watching(server)
     wait_for(server.watches)
@@ -367,7 +366,7 @@ def test_what_asks_has_no_privileges(cluster, watching, store):
     for each in both:
         status = status_of(each)
         assert {status[name] for name in ("CapPrm", "CapEff", "CapInh", "CapAmb")} == {"0" * 16}
-        # Its input and outputs, its side of the socket, what libcurl has.
+        # Only stdio, its end of the socket and libcurl's descriptors are expected.
         links = [os.readlink("/proc/%d/fd/%s" % (each, name))
                  for name in os.listdir("/proc/%d/fd" % each)]
         assert not any("bpf" in link or "perf_event" in link for link in links)
@@ -378,8 +377,8 @@ def test_what_asks_has_no_privileges(cluster, watching, store):
     wait_for(lambda: not any(os.path.exists("/proc/%d" % each) for each in both))
 
 
-def test_what_asks_is_killed(cluster, contained, watching, store):
-    """Another one asks; what is known stays meanwhile."""
+def test_a_killed_watcher_is_replaced(cluster, contained, watching, store):
+    """A new watcher takes over. Names known before stay."""
     one, two = contained(), contained()
     server = cluster(pod(one.pod, "one"))
     run = watching(server, *LISTEN)

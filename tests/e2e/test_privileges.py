@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What the profiler still holds while it samples, and what a program that it starts gets."""
+"""The capabilities that the profiler keeps while it samples, and those of a program that it starts."""
 
 import contextlib
 import os
@@ -13,10 +13,10 @@ import pytest
 
 from conftest import CAPABILITIES, PATIENCE, PROGRAMS, as_nobody, missing, wait_for, wait_used
 
-# Their numbers, from linux/capability.h.
+# From linux/capability.h.
 NUMBERS = {"chown": 0, "dac_override": 1, "dac_read_search": 2, "fowner": 3, "sys_ptrace": 19,
            "sys_admin": 21, "perfmon": 38, "bpf": 39, "checkpoint_restore": 40}
-# VFS_CAP_REVISION_2, and all of them effective.
+# VFS_CAP_REVISION_2 with the effective flag.
 FILE_CAPABILITIES = 0x02000001
 TO_READ = {"sys_ptrace", "checkpoint_restore", "dac_read_search"}
 TO_WRITE_AS_ROOT = {"dac_override", "chown", "fowner"}
@@ -41,14 +41,14 @@ def numbers(names):
 
 
 def kept_to_use_maps():
-    """CAP_BPF, where the kernel wants it for what is done with a map."""
+    """CAP_BPF, if this kernel requires it for operations on a map."""
     release = tuple(map(int, re.match(r"(\d+)\.(\d+)", platform.release()).groups()))
     with open("/proc/sys/kernel/unprivileged_bpf_disabled", encoding="ascii") as disabled:
         return {"bpf"} if release < (5, 19) and disabled.read().strip() != "0" else set()
 
 
 def await_drop(run):
-    """The status of a profiler that has begun to sample."""
+    """The status of a profiler that has dropped its privileges."""
     deadline = time.monotonic() + PATIENCE
     while time.monotonic() < deadline and run.process.poll() is None:
         status = status_of(run.pid)
@@ -60,7 +60,7 @@ def await_drop(run):
 
 @pytest.fixture
 def program(any_python, target):
-    """What waits, then runs for half a second of CPU time."""
+    """A program that waits, then uses half a second of CPU time."""
     return target(any_python, "burn.py", 0.5, "wait")
 
 
@@ -75,7 +75,7 @@ def test_as_root(profile, any_python, target):
     run = profile.start("-p", busy.pid)
     kept = TO_READ | TO_WRITE_AS_ROOT | kept_to_use_maps()
     check_dropped(await_drop(run), kept)
-    # Each thread has its own; the other one reads the process.
+    # Capabilities are per thread. The other thread reads the target.
     threads = wait_for(lambda: [tid for tid in os.listdir("/proc/%d/task" % run.pid) if int(tid) != run.pid])
     for thread in threads:
         with contextlib.suppress(FileNotFoundError):
@@ -95,9 +95,9 @@ def test_as_nobody(public_binary, profile, program, require):
     assert run.status == 0
 
 
-def test_what_comes_later_is_read(profile, any_python, target, tmp_path):
-    """Another program's files, and its memory, when the privileges are gone; and the profile is
-    written where only its owner may, for him."""
+def test_a_program_executed_after_the_drop_is_read(profile, any_python, target, tmp_path):
+    """After the drop the profiler still reads a program that the target executes. It writes the profile into a
+    folder of the user of sudo, who owns the file."""
     program = target.start([*any_python.command, "-c",
                             "import os, sys\nprint('ready', flush=True)\nsys.stdin.readline()\n"
                             "os.execv(sys.executable, [sys.executable, *sys.argv[1:]])",
@@ -115,17 +115,17 @@ def test_what_comes_later_is_read(profile, any_python, target, tmp_path):
     assert output.stat().st_uid == 65534
 
 
-def test_a_program_keeps_what_it_had(profile, any_python):
-    """Of one that root starts, all."""
+def test_a_program_keeps_roots_capabilities(profile, any_python):
+    """A program started by root keeps all of root's capabilities."""
     run = profile.attempt("-f", "folded", "-o", os.devnull,
                           command=[*any_python.command, "-c", SHOW])
     found, own = parse(run.stdout.decode()), status_of("self")
     assert found == own
 
 
-def test_a_program_is_given_none_of_the_profilers(public_binary, profile, any_python, require):
-    """The capabilities that the profiler was started with were meant for it alone; also the one that some
-    kernels want."""
+def test_a_program_does_not_get_the_profilers_capabilities(public_binary, profile, any_python, require):
+    """The started program does not inherit the profiler's capabilities, CAP_SYS_ADMIN included. It keeps
+    others."""
     require("setpriv")
     profile.binary = public_binary
     given = CAPABILITIES | {"sys_admin"}
@@ -139,7 +139,7 @@ def test_a_program_is_given_none_of_the_profilers(public_binary, profile, any_py
 
 
 def test_a_program_may_call_sudo(profile, any_python, public_binary):
-    """Or another one that runs as its owner."""
+    """No restriction such as no_new_privs disables set-user-ID programs."""
     folder = os.path.dirname(public_binary)
     if os.statvfs(folder).f_flag & os.ST_NOSUID or status_of("self")["NoNewPrivs"]:
         missing("file system with set-user-ID programs")
@@ -151,7 +151,7 @@ def test_a_program_may_call_sudo(profile, any_python, public_binary):
 
 
 def test_file_capabilities(public_binary, profile, program):
-    """A binary that has them needs nothing more."""
+    """File capabilities on the binary are enough to profile as an ordinary user."""
     folder = os.path.dirname(public_binary)
     profile.binary = shutil.copy(public_binary, os.path.join(folder, "with-capabilities"))
     held = numbers(CAPABILITIES)

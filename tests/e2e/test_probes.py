@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Calls of functions and USDT probes as events: each is on its line."""
+"""Function calls (uprobes) and USDT probes as events: each is attributed to its line."""
 
 import os
 import platform
@@ -61,7 +61,7 @@ def library(require, tmp_path_factory):
 
 @pytest.fixture
 def caller(any_python, library, tmp_path):
-    """A program that calls and fires each time that it is asked."""
+    """A program that calls the function and fires the probe on each request."""
     with answering(any_python, tmp_path / "caller.py", SCRIPT, library) as process:
         ask(process, 1, b"are you ready?")
         yield process
@@ -69,7 +69,7 @@ def caller(any_python, library, tmp_path):
 
 @pytest.fixture
 def record(profile, caller, library, tmp_path):
-    """record(ARGUMENT...): the path of the profile while it works once, the ledger, the run."""
+    """record(ARGUMENT...): (path of the profile, ledger, run) of one request."""
     def run(*arguments, request=b"go"):
         events = ("-e", CALLED % library, "-e", FIRED % library)
         return record_while_asked(profile, tmp_path, caller, 1, "folded", *events, *arguments, request=request)
@@ -86,7 +86,7 @@ def test_each_call_is_on_its_line(record, library, probe, line, value):
     path, ledger, run = record("--show", event)
     counted = ledger["per_event"][event]
     assert counted["unit"] == "count" and counted["period"] == 1
-    # A sample is lost if its CPU takes another one.
+    # A sample is lost (busy) if its CPU is already taking another one.
     assert counted["samples"] + counted["busy"] == value
     assert on_line(path, line) == counted["samples"] == counted["value"] == sum(count for _, count in stacks(path))
     assert "the kernel puts breakpoints into the memory of the targets" in run.stderr
@@ -113,13 +113,13 @@ def test_native_frames_begin_at_the_function(record, library):
     assert {frames[-1].name for frames, _ in stacks(path)} == {"probed"}
 
 
-def test_beside_the_clock_nothing_is_lost(record, library):
+def test_no_call_is_lost_beside_the_clock(record, library):
     path, ledger, _ = record("-e", "cpu-clock", "-r", "999", "--show", CALLED % library)
     assert on_line(path, CALL_LINE) + ledger["per_event"][CALLED % library]["busy"] == 2 * CALLS
 
 
 def test_no_breakpoint_stays(record, caller, library):
-    """The function's bytes are as in the file again."""
+    """The code in memory is as in the file again."""
     def text():
         with open("/proc/%d/maps" % caller.pid, encoding="utf-8") as maps:
             start, end = next(line.split()[0].split("-") for line in maps if library in line and "r-xp" in line)
@@ -154,8 +154,8 @@ def test_refused(profile, caller, library):
             of_caller("uprobe:%s:stepped" % library)
 
 
-def test_names_that_lead_elsewhere(profile, caller, library, tmp_path):
-    """A link is followed as the target sees it; an older file of the name is not what it runs."""
+def test_links_and_copies_of_the_library(profile, caller, library, tmp_path):
+    """A symbolic link is followed. For a copy that the target has not mapped, there is a warning."""
     link = str(tmp_path / "link.so")
     os.symlink(library, link)
     run = profile.start("-p", caller.pid, "-e", CALLED % link, "-d", "0.1").finish()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The agent's metrics, as a real Prometheus takes them."""
+"""The agent's metrics, scraped by a real Prometheus."""
 
 import json
 import os
@@ -35,7 +35,7 @@ def provided():
 
 @pytest.fixture
 def pages(any_python, target, site, backend, cluster):  # noqa: F811
-    """An agent that has all that there are metrics of."""
+    """An agent with every feature that has metrics."""
     target(any_python, "busy.py", environment=named("web"))
     server = cluster()
     return site("--window", "0.5s", "-r", "199", "--push", backend("otlp").url(), "--push",
@@ -43,7 +43,7 @@ def pages(any_python, target, site, backend, cluster):  # noqa: F811
                 str(server.credentials))
 
 
-def test_promtool_has_nothing_to_say(pages):
+def test_promtool_accepts_the_metrics(pages):
     wait_for(lambda: pages.metrics()["pybpfprof_windows_total"][""] > 1)
     text = pages.get("metrics")
     assert b"\npybpfprof_push_" in text and b"\npybpfprof_pods" in text
@@ -54,7 +54,7 @@ def test_promtool_has_nothing_to_say(pages):
 
 @pytest.fixture
 def scraping(tmp_path):
-    """scraping(PAGES): asks a Prometheus that scrapes them, {labels: value}."""
+    """scraping(PAGES): query(QUERY) of a Prometheus that scrapes the agent; it returns {labels: value}."""
     running = []
 
     def start(pages):
@@ -78,8 +78,8 @@ def ask(server, query):
     return {tuple(sorted(one["metric"].items())): float(one["value"][1]) for one in found}
 
 
-def test_it_is_scraped(pages, scraping):
-    """All of it, and what is told at one time adds up."""
+def test_prometheus_scrapes_all_metrics(pages, scraping):
+    """Prometheus has all metrics, and the counters of one scrape add up."""
     query = scraping(pages)
     wait_for(lambda: list(query("up").values()) == [1])
     wait_for(lambda: sum(query("pybpfprof_events_total").values()) > 0)
@@ -90,8 +90,8 @@ def test_it_is_scraped(pages, scraping):
     assert names >= set(pages.metrics())
 
 
-def test_its_last_values_are_the_stores(any_python, target, site, store, scraping, only):  # noqa: F811
-    """Of each reason, once those that alone are sampled have ended."""
+def test_the_last_values_equal_the_stores(any_python, target, site, store, scraping, only):  # noqa: F811
+    """Once the only targets have ended, the scraped counters equal the store's, for each outcome."""
     pages = site("--window", "0.5s", "-r", "499", "--comm", os.path.basename(only))
     query = scraping(pages)
     wait_for(lambda: list(query("up").values()) == [1])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What the agent pushes arrives to the last sample, and what stands at the other end delays nothing."""
+"""Every pushed sample arrives, and a bad backend delays nothing."""
 
 import collections
 import email.utils
@@ -54,18 +54,18 @@ def summed(rows):
 
 
 def summary(run, url):
-    """(delivered, handed over) of what the agent says in the end."""
+    """(delivered, handed over) from the agent's last message on the URL."""
     line = next(line for line in run.stderr.splitlines() if url in line and SUMMARY.search(line))
     return tuple(map(int, SUMMARY.search(line).groups()))
 
 
 def spooled(store):
-    """The files of what waits to be sent."""
+    """The files that wait to be sent."""
     return os.listdir(os.path.join(store.folder, "push"))
 
 
 def windows_with_samples(store):
-    """The last one may have none, of which nothing is sent."""
+    """Nothing is sent for a window without samples, as the last one may be."""
     return [row for row in store.check().values() if row[1]]
 
 
@@ -74,7 +74,7 @@ def stored_samples(store):
 
 
 def check_all_is_there(run, server, store):
-    """Each sample that is stored was delivered once, or what it is in waits for the agent's next start."""
+    """Each stored sample was delivered once, or its request waits for the agent's next start."""
     delivered, handed = summary(run, server.url())
     kept = re.findall(re.escape(server.url()) + r": (\d+) samples in \d+ requests: kept", run.stderr)
     assert handed == stored_samples(store) == delivered + sum(map(int, kept)), run.stderr
@@ -82,7 +82,7 @@ def check_all_is_there(run, server, store):
 
 
 def end_targets(store, *targets):
-    """Returns once no sample of theirs is added to the store any more."""
+    """Ends the targets. Returns once the store gets no more samples of them."""
     for one in targets:
         one.end()
     count = len(store.windows())
@@ -90,8 +90,8 @@ def end_targets(store, *targets):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_all_arrives(kind, any_python, target, backend, agent, report, store):
-    """Function, file, line and count of each sample are those of the store."""
+def test_every_sample_arrives(kind, any_python, target, backend, agent, report, store):
+    """The delivered samples have the store's functions, files, lines and counts."""
     web = target(any_python, "busy.py", environment=named("web"))
     many = target(any_python, "many_stacks.py", 500, environment=named("many"))
     server = backend(kind)
@@ -107,7 +107,7 @@ def test_all_arrives(kind, any_python, target, backend, agent, report, store):
     assert summary(run, server.url()) == (stored, stored)
     assert summed(server.rows()) == summed(report("--full-filenames"))
     profiles = server.profiles()
-    # Those with the same labels and the same time would count once.
+    # Backends would merge profiles with equal labels and start.
     assert len({(profile.labels, profile.start) for profile in profiles}) == len(profiles)
     starts = {start for (start,) in store.select("SELECT start_ns FROM windows WHERE samples")}
     assert {profile.start for profile in profiles} == starts
@@ -119,7 +119,7 @@ def test_all_arrives(kind, any_python, target, backend, agent, report, store):
 
 def test_without_a_store(busy, backend, profile):
     server = backend("pyroscope")
-    # By its name, which is looked up in a thread.
+    # A host name is looked up in a thread.
     url = server.url().replace("127.0.0.1", "localhost")
     run = profile.start("agent", *WINDOW, "--push", url, files=False)
     run.wait_sampling()
@@ -128,8 +128,8 @@ def test_without_a_store(busy, backend, profile):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_nobody_there_at_first(kind, busy, backend, agent, store):
-    """What was refused waits, and arrives once."""
+def test_a_backend_that_comes_up_late(kind, busy, backend, agent, store):
+    """Requests wait until the backend comes up, and arrive once."""
     server = backend(kind)
     server.stop()
     run = agent(*WINDOW, "--push", server.url())
@@ -148,7 +148,7 @@ def hang(handler, request=None):
 
 
 def drip(handler, request):
-    """An answer that never ends, a byte now and then."""
+    """An endless answer, a byte now and then."""
     handler.send_response(200)
     handler.send_header("Content-Type", "application/proto")
     handler.send_header("Content-Length", "100000")
@@ -158,7 +158,7 @@ def drip(handler, request):
 
 
 def flood(handler, request):
-    """One that never ends, as fast as it can be read."""
+    """An endless answer, as fast as it can be read."""
     handler.wfile.write(b"HTTP/1.1 200 OK\r\nContent-Type: application/proto\r\n\r\n")
     while not handler.server.backend.ended.is_set():
         handler.wfile.write(b"x" * 65536)
@@ -181,13 +181,13 @@ def garbage(handler, request):
     handler.close_connection = True
 
 
-# before and answer of a Backend
+# (before, answer) hooks of a Backend.
 BAD = [(None, hang), (hang, None), (None, drip), (None, flood), (reset_in_the_body, None),
        (None, reset_in_the_answer), (None, garbage)]
 
 
-def test_bad_ones_keep_nothing_from_a_good_one(busy, backend, agent, store):
-    """And what they did not take is kept."""
+def test_bad_backends_do_not_affect_a_good_one(busy, backend, agent, store):
+    """The bad ones' requests are kept in the store."""
     bad, good = [backend("pyroscope") for _ in BAD], backend("otlp")
     for one, (before, answer) in zip(bad, BAD):
         one.before, one.answer = before, answer
@@ -207,7 +207,7 @@ def test_bad_ones_keep_nothing_from_a_good_one(busy, backend, agent, store):
 
 @pytest.fixture
 def silent_name_server(tmp_path):
-    """What, before a command, has it ask a name server that never answers."""
+    """A command prefix that makes the command use a name server that never answers."""
     config = tmp_path / "resolv.conf"
     config.write_text("nameserver 127.9.9.9\noptions timeout:30\n")
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as server:
@@ -218,7 +218,7 @@ def silent_name_server(tmp_path):
 
 @pytest.mark.prove("push")
 def test_a_name_that_is_not_found_delays_nothing(busy, backend, agent, store, silent_name_server):
-    """Nor does the look-up that still waits delay the end."""
+    """A pending name look-up does not delay the agent's end either."""
     good = backend("pyroscope")
     run = agent(*WINDOW, "--push", "parca+http://backend.test:7070 timeout=0.5s",
                 "--push", good.url(), prefix=silent_name_server)
@@ -234,12 +234,12 @@ def test_a_name_that_is_not_found_delays_nothing(busy, backend, agent, store, si
 
 
 def in_a_second():
-    """As a date, which has whole seconds: in more than one."""
+    """An HTTP date one to two seconds ahead: dates have whole seconds."""
     return email.utils.formatdate(math.ceil(time.time()) + 1, usegmt=True)
 
 
-def test_it_is_told_when(busy, backend, agent, store):
-    """429 with Retry-After: not before, and then all."""
+def test_retry_after_is_respected(busy, backend, agent, store):
+    """After 429 with Retry-After nothing is sent too early, and then everything is."""
     server = backend("otlp")
     waits = []
 
@@ -261,8 +261,8 @@ def test_it_is_told_when(busy, backend, agent, store):
 
 
 @pytest.mark.parametrize("kind,status", [("pyroscope", 500), ("parca", 503)])
-def test_a_bad_while(kind, status, busy, backend, agent, store):
-    """Afterwards everything arrives, once."""
+def test_a_backend_that_recovers(kind, status, busy, backend, agent, store):
+    """Everything arrives once after the backend recovers."""
     server = backend(kind)
     server.answer = lambda handler, request: handler.reply(status, body=b"out of order")
     run = agent(*WINDOW, "--push", server.url())
@@ -278,16 +278,16 @@ def test_a_bad_while(kind, status, busy, backend, agent, store):
 @pytest.mark.parametrize("status,outcome,is_parted", [
     (400, "refused by the backend", True), (401, "refused by the backend", False),
     (302, "refused by the backend", False), (413, "too large for the backend", True)])
-def test_what_is_refused_is_not_sent_again(status, outcome, is_parted, busy, any_python, target, backend,
+def test_refused_requests_are_not_sent_again(status, outcome, is_parted, busy, any_python, target, backend,
                                            agent, store):
-    """But for each series of a request of several, alone, where it may be just one of them."""
+    """Except if one series of several may be the cause: then each series is sent alone."""
     other = target(any_python, "busy.py", environment=named("api"))
     server = backend("pyroscope")
     server.answer = lambda handler, request: handler.reply(status, Location=server.url("/else"),
                                                            body=b"no \x1b[2J")
 
     def requests():
-        """Of several series, and of one."""
+        """The numbers of series of requests with several, and of requests with one."""
         series = [len(list(read_pyroscope(request.body))) for request in server.seen]
         return [count for count in series if count > 1], [count for count in series if count == 1]
 
@@ -311,7 +311,7 @@ def test_what_is_refused_is_not_sent_again(status, outcome, is_parted, busy, any
 
 @pytest.mark.parametrize("with_store", [True, False], ids=["store", "memory"])
 def test_one_series_is_refused(with_store, busy, any_python, target, backend, agent, profile):
-    """Pyroscope takes the others of a request, and says no word of that."""
+    """One bad series makes Pyroscope refuse a request, though it takes the others without saying so."""
     target(any_python, "busy.py", environment=named("bad"))
     server = backend("pyroscope")
     bad, all_series = [], []
@@ -341,13 +341,13 @@ def test_one_series_is_refused(with_store, busy, any_python, target, backend, ag
     others = re.findall(r": (\d+) samples in \d+ requests: ", run.stderr)
     assert handed == delivered + sum(map(int, others)), run.stderr
     assert "%d samples in %d requests: refused by the backend" % (refused, len(bad)) in run.stderr
-    # It is over with a window that has none of it, as the last one may be, not with each other part.
+    # Delivery works again only with a window without the bad series, not with each series sent alone.
     over = {one.start for one in server.profiles()} - {one.start for one in bad}
     assert len(re.findall("delivery works again", run.stderr)) <= len(over)
 
 
-def test_a_page_is_no_answer(busy, backend, agent):
-    """Parca says 200, with a page, to what it does not know."""
+def test_a_web_page_is_no_answer(busy, backend, agent):
+    """Parca answers requests with an unknown path with 200 and its web page."""
     server = backend("parca")
     server.answer = lambda handler, request: handler.reply(200, "text/html", b"<!doctype html>")
     run = agent(*WINDOW, "--push", server.url("/else"))
@@ -360,8 +360,8 @@ def test_a_page_is_no_answer(busy, backend, agent):
 
 
 @pytest.mark.parametrize("kind", ["parca", "otlp"])
-def test_what_may_have_arrived_is_not_sent_again(kind, busy, backend, agent, store):
-    """Where it would count twice."""
+def test_requests_that_may_have_arrived_are_not_repeated(kind, busy, backend, agent, store):
+    """Parca and OTLP backends would count a repeated request twice."""
     server = backend(kind)
     server.answer = lambda handler, request: handler.reset()
     run = agent(*WINDOW, "--push", server.url())
@@ -374,8 +374,8 @@ def test_what_may_have_arrived_is_not_sent_again(kind, busy, backend, agent, sto
 
 
 @pytest.mark.prove("push")
-def test_an_answer_is_waited_for_at_the_end(busy, backend, profile):
-    """Longer than what was not sent yet is tried for; that is given up."""
+def test_the_agent_waits_for_an_answer_at_its_end(busy, backend, profile):
+    """The agent waits for an answer longer than it tries to send the rest, which it gives up."""
     server = backend("parca")
 
     def answer(handler, request):
@@ -393,8 +393,8 @@ def test_an_answer_is_waited_for_at_the_end(busy, backend, profile):
     assert handed_over > delivered == total(server.rows()) > 0
 
 
-def test_a_connection_that_died_does_not_repeat(busy, backend, agent, store):
-    """Also where libcurl would send again by itself: on one that has been used before."""
+def test_a_reset_connection_does_not_repeat_a_request(busy, backend, agent, store):
+    """On a reused connection libcurl would repeat the request by itself."""
     server = backend("parca")
 
     def answer(handler, request):
@@ -447,7 +447,7 @@ def authority(require, tmp_path):
 
 @pytest.mark.parametrize("names,trusted", [("DNS:elsewhere.test", True), ("IP:127.0.0.1", False)],
                          ids=["wrong-name", "wrong-authority"])
-def test_who_is_not_proved_gets_nothing(names, trusted, busy, backend, authority, agent, store):
+def test_a_server_with_a_bad_certificate_gets_nothing(names, trusted, busy, backend, authority, agent, store):
     ours, theirs = authority("ours"), authority("theirs")
     server = backend("pyroscope", (ours if trusted else theirs).sign(names))
     run = agent(*WINDOW, "--push", server.url() + " ca=" + ours.certificate)
@@ -458,8 +458,8 @@ def test_who_is_not_proved_gets_nothing(names, trusted, busy, backend, authority
     assert re.search("SSL.*certificate", run.stderr), run.stderr
 
 
-def test_a_certificate_that_changes(busy, backend, authority, agent, store, tmp_path):
-    """First to another one of the same authority; then the authority, which the file follows."""
+def test_a_changed_certificate(busy, backend, authority, agent, store, tmp_path):
+    """First the certificate changes, then its authority. The agent rereads the authority's file."""
     ours, theirs = authority("ours"), authority("theirs")
     trusted = str(shutil.copy(ours.certificate, tmp_path / "trusted.crt"))
     server = backend("parca", ours.sign("IP:127.0.0.1"))
@@ -496,14 +496,14 @@ def test_credentials_are_read_each_time(busy, backend, agent, tmp_path):
     said = [request.headers["Authorization"] for request in first.taken]
     assert said[0] == "Bearer first" and said[-1] == "Bearer second"
     assert {request.headers["X-Scope-OrgID"] for request in first.taken} == {"us"}
-    # What is one backend's is not told the other.
+    # One backend's credentials are not sent to the other.
     for request in second.taken:
         assert request.headers["Authorization"] == "Basic bmFtZTpzZWNyZXQ="
         assert not request.headers["X-Scope-OrgID"]
 
 
-def test_by_a_proxy(busy, backend, agent):
-    """As the environment says."""
+def test_pushing_through_a_proxy(busy, backend, agent):
+    """The environment names the proxy."""
     proxy = backend("pyroscope")
     run = agent(*WINDOW, "--push", "pyroscope+http://backend.test:1234",
                 env=dict(os.environ, http_proxy="http://127.0.0.1:%d" % proxy.port))
@@ -513,8 +513,8 @@ def test_by_a_proxy(busy, backend, agent):
     assert proxy.taken[0].path == "http://backend.test:1234" + PATHS["pyroscope"]
 
 
-def test_the_queue_has_an_end(any_python, target, backend, agent, store):
-    """The oldest give way, and are counted."""
+def test_the_queue_is_bounded(any_python, target, backend, agent, store):
+    """A full queue drops the oldest requests, and counts them."""
     many = target(any_python, "many_stacks.py", 2000, 150, environment=named("many"))
     server, is_full, known = backend("pyroscope"), threading.Event(), set()
 
@@ -523,7 +523,7 @@ def test_the_queue_has_an_end(any_python, target, backend, agent, store):
         server.take(handler, request)
 
     def dropped():
-        # A file's number: "unwritten" has none yet, and what is on its way has a mark behind it.
+        # Names begin with a number, except "unwritten". Files being sent have a suffix.
         now = {name[:16] for name in spooled(store) if name != "unwritten"}
         known.update(now)
         return known - now
@@ -539,14 +539,14 @@ def test_the_queue_has_an_end(any_python, target, backend, agent, store):
     stored = stored_samples(store)
     delivered, handed = summary(run, server.url())
     assert handed == stored and delivered == total(server.rows()) < stored
-    # The first one was on its way; the others that are left are the last ones.
+    # The first request was already being sent. Of the rest the newest survived.
     starts = [start for start, in store.select("SELECT start_ns FROM windows WHERE samples ORDER BY id")]
     there = sorted({profile.start for profile in server.profiles()})
     assert there[0] == starts[0] and there[1:] == starts[-len(there[1:]):]
 
 
-def test_a_configuration_that_is_read_again(busy, backend, profile, tmp_path):
-    """Where to push stays what it was; nothing is lost."""
+def test_a_reload_keeps_the_backends(busy, backend, profile, tmp_path):
+    """A reload does not change the backends, and loses nothing."""
     first, second = backend("pyroscope"), backend("parca")
     config = tmp_path / "agent.yaml"
     config.write_text("push: [%s timeout=5s, %s]\nwindow: 0.2s\nrate: 199\n"
@@ -558,7 +558,7 @@ def test_a_configuration_that_is_read_again(busy, backend, profile, tmp_path):
     run.process.send_signal(signal.SIGHUP)
     count = len(second.taken)
     wait_for(lambda: len(second.taken) > count + 3)
-    # One with which nothing would ever arrive.
+    # With such a window Pyroscope would refuse everything.
     config.write_text("push: [%s]\nwindow: 1h\n" % first.url())
     run.process.send_signal(signal.SIGHUP)
     count = len(second.taken)
@@ -604,17 +604,17 @@ def test_wrong_options(value, said, profile):
 
 
 @pytest.mark.parametrize("kind", ["pyroscope", "otlp"])
-def test_a_window_that_nobody_takes(kind, profile):
-    """Pyroscope takes nothing that began an hour ago."""
+def test_a_window_too_long_for_the_backend_is_refused(kind, profile):
+    """Pyroscope refuses profiles that began an hour ago."""
     run = profile.attempt("agent", "--window", "1h", "--push", kind + "+http://127.0.0.1:1")
     assert run.status == 2
     assert len(run.stderr.splitlines()) == 1 and "use a shorter --window" in run.stderr
 
 
-def test_a_secret_on_an_open_line_is_warned_of(busy, agent, tmp_path):
+def test_a_secret_over_plain_http_causes_a_warning(busy, agent, tmp_path):
     token = tmp_path / "token"
     token.write_text("secret\n")
-    # Nothing answers there.
+    # Nothing answers at this address.
     run = agent(*WINDOW, "--push",
                 "pyroscope+http://192.0.2.1:4040 timeout=0.2s token=%s" % token)
     end(run)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""A backend that has no room for more series: what it knows goes on, what is new is refused alone."""
+"""A backend at its series limit: known series go on, only new ones are refused."""
 
 import collections
 import gzip
@@ -18,14 +18,14 @@ LIMIT = "Maximum active series limit exceeded (4/4), reduce the number of active
 
 
 class Full:
-    """A Pyroscope that, once it is CLOSED, takes of each request the label sets that it has, and answers STATUS where
-    there are others."""
+    """A Pyroscope that, once `closed`, takes only the label sets it already has from each request. If it refuses
+    any, it answers STATUS."""
 
     def __init__(self, server, status):
         self.server, self.status = server, status
         self.closed = False
         self.lock = threading.Lock()
-        self.has = {}       # {(labels, start): samples}: what is the same counts once
+        self.has = {}       # {(labels, start): samples}: duplicates count once
         self.requests = []  # [{service: samples}] in order
         server.answer = self.answer
 
@@ -58,12 +58,12 @@ class Full:
             return {self.service(labels) for labels, _ in self.has}
 
     def newest(self, name):
-        """The start of the newest window that it has of NAME."""
+        """The start of the newest window that has arrived for NAME."""
         with self.lock:
             return max(start for labels, start in self.has if self.service(labels) == own(name))
 
     def with_(self, name):
-        """The requests that have the service NAME."""
+        """The requests that contain the service NAME."""
         with self.lock:
             return [services for services in self.requests if own(name) in services]
 
@@ -75,7 +75,7 @@ def full(backend):  # noqa: F811
 
 
 def check_sums(run, server, store):
-    """Each sample is there, or was counted as refused for the lack of room; by OTLP with those that were beside it."""
+    """Each sample arrived or was counted as refused by the limit. OTLP counts the whole request as refused."""
     delivered, handed = summary(run, server.server.url())
     refused = re.findall(r": (\d+) samples in \d+ requests: (.*)", run.stderr)
     assert [why for _, why in refused] == ["refused: the backend's series limit"], run.stderr
@@ -86,14 +86,14 @@ def check_sums(run, server, store):
 
 
 def check_refused_once(server):
-    """With the others, where it had any in its first window, then alone; not again."""
+    """The new service is sent at most twice: with the others, if they were in its first window, then alone."""
     requests = server.with_("late")
     assert len(requests) <= 2 and list(requests[-1]) == [own("late")]
 
 
 @pytest.mark.parametrize("kind,status", [("pyroscope", 429), ("otlp", 500)])
-def test_a_new_service_stops_no_other(kind, status, any_python, target, full, busy, agent, store):  # noqa: F811
-    """It is refused alone, once; the others' newest windows arrive."""
+def test_a_new_service_does_not_stop_others(kind, status, any_python, target, full, busy, agent, store):  # noqa: F811
+    """Only the new service is refused, once. The others' newest windows arrive."""
     server, api = full(kind, status), target(any_python, "busy.py", environment=named("api"))
     run = agent(*WINDOW, "--push", server.server.url())
     wait_for(lambda: server.services() == {own("web"), own("api")})
@@ -115,8 +115,8 @@ def test_a_new_service_stops_no_other(kind, status, any_python, target, full, bu
     assert "(4/4)" in said[0] and "max-global-series-per-tenant" in said[0]
 
 
-def test_what_waited_is_sent_without_it(any_python, target, full, busy, agent, store):  # noqa: F811
-    """Several windows with the new service wait on disk: the first one is told, the others are known to be refused."""
+def test_waiting_windows_are_sent_without_a_refused_service(any_python, target, full, busy, agent, store):  # noqa: F811
+    """Several windows with the new service wait on disk. After the first refusal the others are sent without it."""
     server, api = full("pyroscope", 429), target(any_python, "busy.py", environment=named("api"))
     run = agent(*WINDOW, "--push", server.server.url())
     wait_for(lambda: server.services() == {own("web"), own("api")})

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The process that pushes: what it may do, what becomes of it, and of what waits then."""
+"""The process that pushes: its privileges, its end, and the requests that wait meanwhile."""
 
 import os
 import re
@@ -16,7 +16,7 @@ from test_push import (KINDS, WINDOW, backend, busy, end_targets, hang, spooled,
 
 
 def sending_process(run):
-    """The one that sends is kept running by another."""
+    """The process that sends. Its parent, a child of the agent, restarts it."""
     return children_of(children_of(run.pid)[0])[0]
 
 
@@ -32,8 +32,8 @@ def is_gone(pid):
         return True
 
 
-def test_who_sends_has_no_privileges(busy, backend, agent, store):
-    """And ends with the agent, however that ends."""
+def test_the_sender_has_no_privileges(busy, backend, agent, store):
+    """The sender and its keeper have no capabilities, and end even if the agent is killed."""
     server = backend("pyroscope")
     run = agent(*WINDOW, "--push", server.url())
     wait_for(lambda: server.taken)
@@ -51,7 +51,7 @@ def test_who_sends_has_no_privileges(busy, backend, agent, store):
 
 
 def test_the_sending_process_is_killed(busy, backend, agent, store):
-    """Another one goes on, and each sample is counted once."""
+    """A new sender takes over, and each sample is counted once."""
     server = backend("pyroscope")
     hung = backend("parca")
     hung.answer = hang
@@ -74,13 +74,13 @@ def test_the_sending_process_is_killed(busy, backend, agent, store):
         delivered, handed = summary(run, one.url())
         lost = re.findall(re.escape(one.url()) + r": (\d+) samples in \d+ requests: ", run.stderr)
         assert handed == stored == delivered + sum(map(int, lost)), run.stderr
-    # What was on its way then, and each of what hung.
+    # The hung backend's requests in flight are not sent again.
     assert re.search(re.escape(hung.url()) + r".*: sent, but not acknowledged", run.stderr)
     assert "lost with a push process" not in run.stderr
 
 
-def test_without_a_store_it_is_lost(busy, backend, profile):
-    """With the sending process, or the agent; that is counted, and a failure."""
+def test_without_a_store_waiting_requests_are_lost(busy, backend, profile):
+    """The end of the sender or of the agent loses waiting requests. They are counted, and the agent fails."""
     server = backend("pyroscope")
     server.stop()
     run = profile.start("agent", *WINDOW, *LISTEN, "--push", server.url(), files=False)
@@ -104,8 +104,8 @@ def test_without_a_store_it_is_lost(busy, backend, profile):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_what_waits_is_kept(kind, busy, backend, agent, store):
-    """Over the sending process's end and the agent's, whoever kills them; it arrives once."""
+def test_waiting_requests_survive_kills(kind, busy, backend, agent, store):
+    """Waiting requests survive the kill of the sender and of the agent, and arrive once."""
     server = backend(kind)
     server.stop()
     run = agent(*WINDOW, "--push", server.url())
@@ -119,21 +119,21 @@ def test_what_waits_is_kept(kind, busy, backend, agent, store):
     wait_for(lambda: not spooled(store))
     end(run)
     stored = stored_samples(store)
-    # But for what the agent could not hand over any more.
+    # The killed agent may not have handed over its last windows. Check only the first ones.
     missing = {start for start, in store.select("SELECT start_ns FROM windows WHERE samples ORDER BY id LIMIT 3")}
     missing -= {profile.start for profile in server.profiles()}
     if kind == "pyroscope":
         assert not missing and run.status == 0, run.stderr
     else:
-        # One on its way when a process is killed may have arrived: that counts, and is not sent again.
+        # A request in flight at a kill may have arrived. It counts as sent, and is not repeated.
         assert len(missing) <= 3 and (run.status == 0 or "not acknowledged" in run.stderr), run.stderr
     assert total(server.rows()) <= stored
     profiles = server.profiles()
     assert len({(profile.labels, profile.start) for profile in profiles}) == len(profiles)
 
 
-def test_what_is_left_is_kept(busy, backend, agent, store):
-    """All of it; that is no failure, and the next agent has it."""
+def test_unsent_requests_are_kept_for_the_next_agent(busy, backend, agent, store):
+    """Everything unsent at the agent's end is kept, and the exit status is 0. The next agent sends it."""
     server = backend("parca")
     server.stop()
     run = agent(*WINDOW, "--push", server.url())
@@ -154,12 +154,12 @@ def test_what_is_left_is_kept(busy, backend, agent, store):
     assert total(server.rows()) == stored and not spooled(store)
 
 
-# What a file begins with: magic, number, samples, start of the window, lengths.
+# The head of a spool file: magic, number, samples, start of the window, two lengths.
 HEAD = struct.Struct("=QQQqQQ")
 
 
-def test_what_began_too_long_ago_is_not_sent(busy, backend, agent, store):
-    """Pyroscope looks at when a profile begins."""
+def test_profiles_too_old_for_the_backend_are_not_sent(busy, backend, agent, store):
+    """Pyroscope refuses profiles by their start."""
     server = backend("pyroscope")
     server.stop()
     run = agent(*WINDOW, "--push", server.url())
@@ -183,7 +183,7 @@ def test_what_began_too_long_ago_is_not_sent(busy, backend, agent, store):
 
 
 @pytest.mark.parametrize("pushing", [True, False], ids=["to-another", "to-none"])
-def test_what_nobody_wants_any_more_is_removed(pushing, busy, backend, agent, store):
+def test_requests_for_removed_backends_are_deleted(pushing, busy, backend, agent, store):
     gone, server = backend("parca"), backend("otlp")
     gone.stop()
     run = agent(*WINDOW, "--push", gone.url())
@@ -201,8 +201,8 @@ def test_what_nobody_wants_any_more_is_removed(pushing, busy, backend, agent, st
         assert not os.path.exists(os.path.join(store.folder, "push"))
 
 
-def test_it_and_who_keeps_it_are_killed(busy, backend, agent, store):
-    """The agent goes on with all else, and says so."""
+def test_the_sender_and_its_keeper_are_killed(busy, backend, agent, store):
+    """The agent goes on without pushing, and says so."""
     server = backend("pyroscope")
     run = agent(*WINDOW, "--push", server.url())
     wait_for(lambda: server.taken)
@@ -217,8 +217,8 @@ def test_it_and_who_keeps_it_are_killed(busy, backend, agent, store):
     store.check()
 
 
-def test_it_is_killed_as_the_agent_ends(busy, backend, agent, store):
-    """What is on its way then is counted, too."""
+def test_the_sender_is_killed_as_the_agent_ends(busy, backend, agent, store):
+    """Requests in flight at that moment are counted as lost."""
     server = backend("parca")
     server.answer = hang
     run = agent(*WINDOW, "--push", server.url())
@@ -227,7 +227,7 @@ def test_it_is_killed_as_the_agent_ends(busy, backend, agent, store):
     os.kill(pid, signal.SIGSTOP)
     count = len(store.windows())
     run.process.send_signal(signal.SIGTERM)
-    # The last window is stored before what pushes is waited for.
+    # The agent stores the last window before it waits for the sender.
     wait_for(lambda: not run.is_sampling() or len(store.windows()) > count)
     os.kill(pid, signal.SIGKILL)
     run.finish()
@@ -237,8 +237,8 @@ def test_it_is_killed_as_the_agent_ends(busy, backend, agent, store):
     assert delivered == 0 and handed == sum(map(int, lost)) > 0, run.stderr
 
 
-def test_one_that_is_stopped(busy, backend, agent, store):
-    """Not even that keeps windows from the store."""
+def test_a_stopped_sender_does_not_stop_the_store(busy, backend, agent, store):
+    """The store still gets its windows."""
     server = backend("pyroscope")
     run = agent("--window", "0.1s", "-r", "199", "--push", server.url())
     wait_for(lambda: server.taken)
@@ -253,8 +253,8 @@ def test_one_that_is_stopped(busy, backend, agent, store):
     store.check()
 
 
-def test_it_cannot_be_started(busy, backend, binary, agent, store):
-    """What it would have sent was not sent, and why is said."""
+def test_the_sender_cannot_be_started(busy, backend, binary, agent, store):
+    """Nothing is sent, and the agent says why."""
     server = backend("pyroscope")
     environment = dict(os.environ, FAIL_PROCESSES="1000000",
                        LD_PRELOAD=os.path.join(os.path.dirname(binary), "fail_starts.so"))

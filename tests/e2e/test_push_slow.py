@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Backends that take their time, or for ever, of each kind: nothing else waits for them."""
+"""Slow and hanging backends of each kind: nothing else waits for them."""
 
 import re
 import time
@@ -21,7 +21,7 @@ KEPT = "kept in the store until the agent starts again"
 @pytest.fixture
 def windows_came_in_time(store, measured):
     def check():
-        """None was delayed by more than what a busy machine may do."""
+        """No window was delayed by more than a busy machine explains."""
         ends = [row[0] for row in store.select("SELECT end_ns FROM windows ORDER BY id")]
         gaps = [(late - early) / 1e9 for early, late in zip(ends[:-2], ends[1:-1])]
         measured("longest window of %g s beside a bad backend" % WINDOW_S, "%.2f s" % max(gaps), "< 15 s more")
@@ -30,8 +30,8 @@ def windows_came_in_time(store, measured):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_slow_one_has_all(kind, busy, backend, agent, store, windows_came_in_time):  # noqa: F811
-    """Each request once, late: what it has not answered yet is waited for."""
+def test_a_slow_backend_gets_everything(kind, busy, backend, agent, store, windows_came_in_time):  # noqa: F811
+    """A slow backend gets each request once: the agent waits for its late answers."""
     slow, good = backend(kind), backend("pyroscope")
     times = []
 
@@ -47,23 +47,23 @@ def test_a_slow_one_has_all(kind, busy, backend, agent, store, windows_came_in_t
     wait_for(lambda: all(total(one.rows()) == stored_samples(store) for one in (slow, good)))
     end(run)
     assert run.status == 0, run.stderr
-    # One at a time.
+    # Requests are sent one at a time.
     assert all(late - early >= SLOW_S for early, late in zip(times, times[1:])), times
     stored = stored_samples(store)
     for one in slow, good:
         assert total(one.rows()) == stored
         assert summary(run, one.url()) == (stored, stored)
         assert len(one.seen) == len(windows_with_samples(store))
-    # Meanwhile the other one had every window.
+    # Meanwhile the other backend got every window.
     assert len([request for request in good.seen if request.time < times[-1] + SLOW_S]) >= 3 * SLOW_S
     windows_came_in_time()
 
 
 @pytest.mark.parametrize("before,answer", [(None, hang), (hang, None), (None, drip), (None, flood)],
                          ids=["silent", "hung", "dripping", "flooding"])
-def test_one_that_hangs_delays_nothing(before, answer, busy, backend, agent, store,  # noqa: F811
+def test_hanging_backends_delay_nothing(before, answer, busy, backend, agent, store,  # noqa: F811
                                        windows_came_in_time):
-    """Nor the other kinds, of which each may hang; Pyroscope alone is sent again what it may have."""
+    """One backend of each kind hangs. Only Pyroscope is sent a request again that may have arrived."""
     hanging, good = [backend(kind) for kind in KINDS], backend("otlp")
     for one in hanging:
         one.before, one.answer = before, answer
@@ -89,8 +89,8 @@ def test_one_that_hangs_delays_nothing(before, answer, busy, backend, agent, sto
             assert len({request.body for request in one.seen}) == len(one.seen)
 
 
-def test_a_minute_of_500(busy, backend, agent, store):  # noqa: F811
-    """Each kind has all of it afterwards, once; and one that was well knows nothing of it."""
+def test_a_minute_of_errors_500(busy, backend, agent, store):  # noqa: F811
+    """Afterwards each kind gets everything once. A healthy backend is not affected."""
     broken, good = [backend(kind) for kind in KINDS], backend("otlp")
     for one in broken:
         one.answer = lambda handler, request: handler.reply(500, body=b"out of order")
@@ -108,7 +108,7 @@ def test_a_minute_of_500(busy, backend, agent, store):  # noqa: F811
         assert total(one.rows()) == stored
         assert summary(run, one.url()) == (stored, stored)
         assert len({request.body for request in one.taken}) == len(one.taken)
-    # After longer and longer pauses.
+    # Each retry backs off longer.
     for one in broken:
         tries = [request.time for request in one.seen if request.body == one.seen[0].body]
         assert 4 <= len(tries) <= 10 and tries[-1] - tries[-2] > 4 * (tries[1] - tries[0]), tries

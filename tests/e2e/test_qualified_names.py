@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Qualified names of versions whose code objects have none: what can be told, and nothing else."""
+"""Qualified names in versions whose code objects have none: found where they are certain, never guessed."""
 
 import collections
 
@@ -14,7 +14,7 @@ CALLERS_OF_SPIN = {
     "Base.value", "Base.decorated", "Base.decorated_alike", "Base.decorated_plainly",
     "Base.__private", "replacement", "Base.Nested.Deeper.innermost", "Elsewhere.renamed",
     "Cycle.around",
-    # Two functions that do not agree; what no module leads to, or leads to by another's name.
+    # Two functions disagree on the name, no module leads to it, or only by another's name.
     "shared", "within", "of_local", "convert",
 }
 
@@ -24,12 +24,12 @@ CALLERS_OF_SPIN_2_7 = {
     "Base.Nested.Deeper.innermost", "Old.of_old", "Old.static_of_old", "Old.class_of_old",
     "Old.decorated_of_old", "Old.__old_private", "Old.Nested.within_old", "Kind.of_kind",
     "OfKind.has_kind", "Cycle.around", "Part.method", "OldPart.old_method",
-    # What two paths lead to, or none that it confirms.
+    # Two paths lead to these, or none that the code object confirms.
     "of_two", "of_two_old", "lent", "lent_wrapped", "of_stranger", "of_misnamed", "renamed",
     "foreign", "convert", "within", "of_local",
 }
 
-# Wrappers have another's name, but their own code object's is told.
+# A wrapper may carry the wrapped function's name. The frame has its own code object's.
 CALLERS = {
     "Base.decorated": "wrapper",
     "Base.decorated_alike": "decorated_alike",
@@ -67,7 +67,7 @@ def test_names_are_exact(python, target, profile):
     def all_are_seen(runs):
         for frames, _ in runs[-1].stacks:
             names = [frame.name for frame in frames]
-            # In 2.7 it mostly stands in another one, which tells it the time.
+            # In 2.7 the leaf is mostly a function that spin calls to read the time.
             if "spin" in names:
                 spin = names.index("spin")
                 callers[names[spin - 1]].add(names[spin - 2])
@@ -99,7 +99,7 @@ def test_generated_methods_have_their_class(python, target, profile):
 @pytest.mark.proves("qualified names")
 @pytest.mark.pythons(which=without_qualified_names)
 def test_functions_of_a_module_that_comes_later(python, target, profile):
-    """What was not there at the first search has its name in all samples."""
+    """A module imported after the first search has qualified names in all its samples."""
     program = target(python, "qualified_later.py")
     run = profile.start("-p", program.pid, "-r", 499)
     run.wait_sampling()
@@ -111,8 +111,8 @@ def test_functions_of_a_module_that_comes_later(python, target, profile):
 
 
 @pytest.mark.pythons(which=lambda: without_qualified_names()[-1:])
-def test_who_ends_while_it_is_searched_takes_no_names_away(python, target, profile):
-    """What it had no time to tell, another process with the same code does."""
+def test_a_process_that_ends_during_the_search_costs_no_names(python, target, profile):
+    """If a process ends during the search, another one with the same code provides the names."""
     run = profile.start("-a", "--comm", "qualified_large*", "-r", 499)
     run.wait_sampling()
     target(python, "qualified_large.py", 20000, 3).process.wait()

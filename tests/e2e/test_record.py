@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""A running process and a started one: names, lines, threads and options, on every Python."""
+"""Running targets and started commands: names, lines, threads and options, on every Python."""
 
 import os
 import re
@@ -16,7 +16,7 @@ from test_thread_names import wait_each_used
 sys.path.insert(0, PROGRAMS)
 from totals import Totals  # noqa: E402
 
-# co_name and co_qualname of the callers of names.py's spin, whose shares are all alike.
+# co_name and co_qualname of the callers of names.py's spin. All have the same share.
 NAMES = [
     ("plain", "plain"),
     ("method", "Outer.method"),
@@ -32,7 +32,7 @@ NAMES = [
     ("produce", "produce"),
     ("x" * 4096, "x" * 4096),
 ]
-# Of names_3.py, and what 2.7 has instead.
+# Those of names_3.py, and the names that 2.7 has instead.
 NAMES_3 = [
     ("coroutine", "functions.<locals>.coroutine"),
     ("café", "functions.<locals>.café"),
@@ -53,14 +53,14 @@ def names_of(python):
 
 
 def expected_name(python, names):
-    """Before 3.11 what no module leads to has its bare name."""
+    """Before 3.11 a function that no module leads to has its bare name."""
     bare, qualified = names
     return qualified if python.version >= (3, 11) or "<locals>" not in qualified else bare
 
 
 @pytest.mark.proves("names, Unicode")
 class TestNames:
-    """names.py, profiled once for all."""
+    """names.py, profiled once for all tests."""
 
     @pytest.fixture(scope="session")
     def run(self, python, session_target, session_profile):
@@ -114,14 +114,14 @@ def lines_with(marker):
             for number, line in reversed(lines) if marker in line}
 
 
-# What distant_worker's source comes to: its first line, the clock, the two sums and the rest.
+# The lines of distant_worker's generated source: its first line, the clock, the two sums and the rest.
 DISTANT_SUMS = (604, 905)
 DISTANT_LINES = {1, 2, 303, 604, 905, 906, 907}
 
 
 @pytest.mark.proves("lines")
 class TestLines:
-    """lines.py, whose lines have measured shares."""
+    """lines.py, which measures the CPU time of its lines."""
 
     @pytest.fixture(scope="session")
     def run(self, python, session_target, session_profile, tmp_path_factory):
@@ -170,8 +170,8 @@ class TestLines:
         return [near.get(marked[index], 0) for index in range(3)] + \
             [distant.get(line, 0) for line in DISTANT_SUMS]
 
-    def test_lines_are_told_apart(self, python, run):
-        # Which line the JIT's code is in, nobody can say: test_jit.py.
+    def test_all_working_lines_are_seen(self, python, run):
+        # JIT code does not tell its line, see test_jit.py.
         assert python.kind == JIT or all(self.counts(run))
 
     @pytest.mark.prove("lines")
@@ -181,7 +181,7 @@ class TestLines:
 
 
 class TestOptions:
-    """One busy target, looked at by several profilers at once, each with another option."""
+    """Several profilers sample one busy target at once, each with a different option."""
 
     @pytest.fixture(scope="session")
     def runs(self, python, session_target, session_profile):
@@ -217,12 +217,12 @@ class TestOptions:
             for job in jobs.values():
                 if any(frame.name == job for frame in frames):
                     labels.setdefault((int(match[1]), match[2]), set()).add(job)
-        # What would break a folded line, or end a frame like a count, is replaced.
+        # Characters that would break a folded line, or look like its count, are replaced.
         shown = {name: name.replace(";", ":").replace(" 2", "_2") for name in jobs}
         expected = {(runs["target"].said[name], shown[name]): {job} for name, job in jobs.items()}
         assert labels == expected
 
-    def test_function_mode_has_one_frame_a_function(self, runs):
+    def test_function_mode_has_one_frame_per_function(self, runs):
         spin = [frame for frame in self.frames(runs["-F"]) if frame.name == "spin"]
         source = os.path.join(PROGRAMS, "named_threads.py")
         with open(source, encoding="utf-8") as program:
@@ -280,7 +280,7 @@ def test_several_processes(python, target, profile):
 
 def profile_command(python, profile):
     program = os.path.join(PROGRAMS, "burn.py")
-    # Of a Python that is known late, for that the profiler had no CPU, the start is not seen.
+    # On a busy machine the profiler may identify Python late, and miss its start.
     run = profile("-r", 9999, command=["nice", "-n", "15", *python.command, program, "0.3",
                                        "print=hello  there"])
     assert run.stdout == b"hello  there\n"
@@ -299,7 +299,7 @@ def test_command_is_profiled(python, profile):
 @pytest.mark.prove("truth")
 @pytest.mark.pythons(which=own_pythons)
 def test_start_of_a_command_is_seen(python, profile, measured):
-    """The interpreter's own, before the program's first line; what it throws away has its names."""
+    """Samples before the program's first line are there. Code objects that start-up frees have names."""
     run = profile_command(python, profile)
     expected = 0.3 * run.ledger["rate_hz"]
     found = run.count_name("inner_loop") / expected
@@ -325,7 +325,7 @@ def test_native_threads_have_no_python(python, target, profile):
 @pytest.mark.pythons(which=one_of_each_minor)
 @briefly_and_long()
 def test_native_threads_that_enter_python(python, target, profile, measured, cpu):
-    """PyGILState_Ensure gives each call a state of its own, or the thread's once more."""
+    """PyGILState_Ensure gives each call a new thread state, or reuses the thread's."""
     legal = [["entered", "middle", "leaf"],
              ["<module>", "main", "reenter", "compare", "middle", "leaf"]]
     def roots(runs):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Rules change the labels of what the agent stores, or choose by them; what they drop is counted."""
+"""Relabel rules change the labels of stored samples or drop samples, and dropped samples are counted."""
 
 import gzip
 import json
@@ -39,15 +39,15 @@ relabel:
     found, = (labels for labels in label_sets(store) if labels["service_name"] == own("both"))
     assert found["who"] == "root" and "comm" not in found and "python_version" not in found
     assert found["node"] and not any(name.startswith("__") for name in found)
-    # The two are one service, of the samples of both.
+    # Both services are merged into one, with all their samples.
     assert not {own("web"), own("api")} & services(store)
     windows = store.check()
     assert total(report()) == sum(row[1] for row in windows.values())
     assert total(report("--label", "who=root")) > 0
 
 
-def test_what_is_dropped_is_counted(any_python, target, site, store, only):  # noqa: F811
-    """What is stored and what rules dropped are all samples."""
+def test_dropped_samples_are_counted(any_python, target, site, store, only):  # noqa: F811
+    """Stored and dropped samples add up to all samples."""
     programs = [target(any_python, only, environment=named(name)) for name in ("web", "api")]
     rule = {"source_labels": ["service_name"], "regex": own("web"), "action": "keep"}
     pages = site(*WINDOW, "--comm", os.path.basename(only), "--relabel", json.dumps(rule))
@@ -71,14 +71,14 @@ def test_what_is_dropped_is_counted(any_python, target, site, store, only):  # n
     store.check()
 
 
-def test_the_page_and_the_scrape_have_them(any_python, target, site):  # noqa: F811
+def test_rules_apply_to_the_page_and_the_scrape(any_python, target, site):  # noqa: F811
     for name in "web", "api":
         target(any_python, "busy.py", environment=named(name))
     rule = {"source_labels": ["service_name"], "regex": own("api"), "action": "drop"}
     pages = site(*WINDOW, "--relabel", json.dumps(rule))
 
     def has_functions(name):
-        """Whether its profile names busy.py's."""
+        """Whether the service's profile contains a function of busy.py."""
         text = gzip.decompress(pages.get("debug/pprof/profile?seconds=0.5&service=" + own(name)))
         return b"spin" in text
 
@@ -91,7 +91,7 @@ def test_the_page_and_the_scrape_have_them(any_python, target, site):  # noqa: F
 
 
 def test_reload(any_python, target, agent, store, config):
-    """New rules count from the next window on; bad ones are refused, and the old ones stay."""
+    """New rules apply from the next window on. Bad rules are refused, and the old ones stay."""
     target(any_python, "busy.py", environment=named("web"))
     rule = "relabel:\n  - target_label: which\n    replacement: %s\n"
 
@@ -128,8 +128,8 @@ def test_a_bad_rule_is_refused(text, says, profile, config):
     assert says in run.stderr and len(run.stderr.splitlines()) == 1, run.stderr
 
 
-def test_where_rules_come_from(profile, config):
-    """What is printed is a configuration that says the same."""
+def test_print_config_shows_the_source_of_rules(profile, config):
+    """--print-config shows the source of the rules, and its output is an equivalent configuration."""
     path = config("relabel:\n  - source_labels: [comm, node]\n    regex: 'a\\.\"b'\n    action: drop\n")
     run = profile.attempt("agent", "--config", path, "--print-config")
     printed = run.stdout.decode()
@@ -143,14 +143,14 @@ def test_where_rules_come_from(profile, config):
     assert "relabel: %s  # PYBPFPROF_RELABEL" % variable in run.stdout.decode()
 
 
-def test_a_hostile_name_cannot_hang_it(any_python, target, agent, store):
-    """A process chooses what rules look at; a search that takes too long is given up, and that is
-    said once."""
+def test_a_hostile_command_line_cannot_hang_a_rule(any_python, target, agent, store):
+    """Processes control the text that rules match. A match that takes too long is given up, with one
+    message."""
     target(any_python, "busy.py", "a" * 3000 + "!", environment=named("web"))
     rule = {"source_labels": ["__meta_process_cmdline"], "regex": ".*((a+)+)+b",
             "target_label": "never", "replacement": "set"}
     run = agent(*WINDOW, "--relabel", json.dumps(rule))
-    # A search that is not given up takes far longer than this waits.
+    # Without the limit the match would take far longer than wait_for waits.
     wait_for(lambda: len(store.windows()) >= 5 and own("web") in services(store))
     end(run)
     assert run.status == 0, run.stderr

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Unwind rows against what readelf makes of the same call frame information."""
+"""Compares unwind rows with readelf's interpretation of the same call frame information."""
 
 import bisect
 import glob
@@ -21,7 +21,7 @@ FILES = [os.path.realpath(sys.executable)] + [
     path for name in ["libc.so.6", "libstdc++.so.6", "libcrypto.so.3", "libgcc_s.so.1", "libffi.so.8"]
     for path in glob.glob(LIBRARIES + name)]
 
-# KINDS has the rows of it that readelf alone would not tell from others.
+# KINDS are its rows that the comparison with readelf could not tell from others.
 ASSEMBLY = """
     .text
     .globl  first
@@ -117,7 +117,7 @@ ARM64_KINDS = {"cfa=31+0 fp=same ra=r30", "cfa=31+48 fp=cfa-48 ra=cfa-40", "cfa=
 
 
 class Names:
-    """The registers of a file's machine."""
+    """The register names of a file's machine."""
 
     def __init__(self, path):
         with open(path, "rb") as file:
@@ -143,7 +143,7 @@ def wanted_fp(value):
 
 
 def agrees(row, columns, augmentation, names):
-    """Whether a row of dump_rows says what readelf's does, as far as that says it."""
+    """Whether a row of dump_rows agrees with readelf's, as far as readelf shows it."""
     if "S" in augmentation:
         return row == "signal"
     ras = wanted_ra(columns["ra"], names)
@@ -161,7 +161,7 @@ def agrees(row, columns, augmentation, names):
 
 
 def readelf_functions(path):
-    """What readelf says, by address: (begin, end, augmentation, [(address, {column: value})])."""
+    """readelf's functions, by address: (begin, end, augmentation, [(address, {column: value})])."""
     text = subprocess.check_output(["readelf", "--debug-dump=frames-interp,no-follow-links", path],
                                    stderr=subprocess.DEVNULL, universal_newlines=True)
     text = text.split("Contents of the .eh_frame section:")[1].split("Contents of the")[0]
@@ -188,7 +188,7 @@ def dumped_rows(tool, path):
 
 
 def compare(tool, path):
-    """Asserts that both say the same of each address; returns the rows."""
+    """Asserts that dump_rows and readelf agree on each address. Returns the rows."""
     names, rows, known, last_end = Names(path), dumped_rows(tool, path), set(), None
     addresses = [address for address, _ in rows]
     assert addresses == sorted(set(addresses))

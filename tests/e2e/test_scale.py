@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Many processes at once: make bench-scale's load in small."""
+"""Many processes at once: a small version of make bench-scale's load."""
 
 import os
 import re
@@ -16,15 +16,15 @@ pytestmark = pytest.mark.prove("cost")
 
 PROCESSES, THREADS, STACKS, BUSY_S, STARTS = 100, 10, 16, 0.4, 20
 SECONDS = 6
-SETTLING_S = 2  # the first scan, and the names of what runs already
+SETTLING_S = 2  # the first scan, and reading the names of processes that run already
 RATE = 99
 
-# On a machine that does nothing else it is a twentieth of that, and of the agent's, an eighth.
+# Parts of a CPU. An idle machine needs a twentieth of CPU_PART, and an eighth of AGENT_PART.
 CPU_PART, AGENT_PART = 0.15, 0.04
 MEMORY_MIB = 60
 
-# What one costs that is no Python; on a machine that does nothing else it is a third of that. And
-# how often it wakes the profiler, which it does as often as it maps files if it is not kept from that.
+# CPU time for each short process that is not Python: an idle machine needs a third of it. And wake-ups of
+# the profiler for each process: unless prevented, each file that it maps would cause one.
 STARTS_SHORT = 100
 SHORT_S = 0.0002
 WAKES_SHORT = 4
@@ -36,14 +36,14 @@ def peak_mib(pid):
 
 
 def use(pid, seconds):
-    """The part of a CPU that a process takes, for so long from now on."""
+    """The part of a CPU that a process uses during the next SECONDS."""
     used, start = cpu_seconds(pid), time.monotonic()
     time.sleep(seconds)
     return (cpu_seconds(pid) - used) / (time.monotonic() - start)
 
 
 def wakes(pid):
-    """How often its threads have begun to run of their own accord."""
+    """How often its threads have blocked, and were woken."""
     count = 0
     for thread in os.listdir("/proc/%d/task" % pid):
         with open("/proc/%d/task/%s/status" % (pid, thread), encoding="ascii") as status:
@@ -53,7 +53,7 @@ def wakes(pid):
 
 @pytest.mark.alone
 def test_a_crowd(target, profile, any_python, measured):
-    """Nothing is lost, each stack is explained, and the profiler stays small."""
+    """No sample is lost, at least 95 % have names, and the profiler stays small."""
     target(any_python, "crowd.py", PROCESSES, THREADS, STACKS, BUSY_S, STARTS)
     run = profile.start("-a", "-r", RATE, "-d", SECONDS)
     run.wait_sampling()
@@ -75,12 +75,12 @@ def test_a_crowd(target, profile, any_python, measured):
     assert samples > 0.3 * BUSY_S * RATE * SECONDS
     assert named >= 0.95 * samples
     assert len({frames[0].label for frames, _ in crowd}) > PROCESSES / 4
-    # Those that are forked meanwhile are walked as well.
+    # Processes forked during the recording are walked as well.
     assert any(frame.name == "in_child" for frames, _ in crowd for frame in frames)
 
 
 def start_short_ones(path, seconds):
-    """Runs what ends within 0.2 s, so many times a second as STARTS_SHORT has it; how many it were."""
+    """Starts STARTS_SHORT programs per second that end within 0.2 s. Returns their number."""
     end, started = time.monotonic() + seconds, []
     while time.monotonic() < end:
         started.append(subprocess.Popen([path, "0.15"]))
@@ -91,8 +91,8 @@ def start_short_ones(path, seconds):
 
 
 @pytest.mark.alone
-def test_what_is_no_python(profile, tmp_path, measured):
-    """Programs that end soon cost next to nothing, however many of them there are."""
+def test_short_programs_without_python(profile, tmp_path, measured):
+    """Short programs that are not Python cost next to nothing each."""
     path = shutil.copy("/bin/sleep", str(tmp_path))
     run = profile.start("-a", "-r", RATE)
     run.wait_sampling()
@@ -112,7 +112,7 @@ def test_what_is_no_python(profile, tmp_path, measured):
 
 @pytest.mark.alone
 def test_an_agent_beside_a_crowd(target, agent, store, any_python, measured):
-    """In two of its windows as they are by default, with a store."""
+    """The agent with a store, over two windows of the default length."""
     target(any_python, "crowd.py", PROCESSES, THREADS, STACKS, BUSY_S, STARTS)
     run = agent("--listen", "off")
     wait_for(store.windows)

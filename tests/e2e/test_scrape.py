@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What `go tool pprof` fetches from the agent is what the store has of that time, to the last sample."""
+"""`go tool pprof` fetches from the agent exactly the samples that the store has of that time."""
 
 import collections
 import os
@@ -14,15 +14,15 @@ from test_agent_http import site  # noqa: F401 (fixture)
 from test_push import summed
 
 RATE = 499
-# Of the first attempt; twice as many each time.
+# The first attempt takes this long. Each retry doubles it.
 SECONDS = 6
-# A file's name may have a space as that of a frozen module has, and is "" where there is none.
+# File names may contain a space, as in "<frozen NAME>", or be empty.
 LOCATION = re.compile(r"^ +(\d+): 0x0 M=1 (.*?) (<frozen \S*?|\S*?):(\d+)(?::0)? s=\d+(?:\(\))?$", re.MULTILINE)
 SAMPLE = re.compile(r"^ +(\d+) +(\d+): ([\d ]+)\n {16}(.*)$", re.MULTILINE)
 
 
 def read_raw(text):
-    """{(service, frames, root first): (samples, ns)} of what `go tool pprof -raw` prints."""
+    """{(service, frames from the root): (samples, ns)} from the output of `go tool pprof -raw`."""
     frames = {number: spell(name, file, int(line))
               for number, name, file, line in LOCATION.findall(text)}
     found = collections.defaultdict(lambda: (0, 0))
@@ -41,9 +41,9 @@ def fetch(require, tmp_path, pages, seconds, query=""):
         stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, universal_newlines=True)
 
 
-def test_go_fetches_what_the_store_has(any_python, target, site, store, report, require,  # noqa: F811
+def test_go_fetches_the_samples_of_the_store(any_python, target, site, store, report, require,  # noqa: F811
                                        tmp_path):
-    """Function, file, line and both values of all that two services did in their lives."""
+    """Functions, files, lines and both values of two services, over their whole lives."""
     pages = site("-r", RATE, "--window", "0.5s")
     fetching = []
 
@@ -52,9 +52,9 @@ def test_go_fetches_what_the_store_has(any_python, target, site, store, report, 
         seconds = SECONDS << attempt - 1
         fetching[:] = [fetch(require, tmp_path, pages, seconds),
                        fetch(require, tmp_path, pages, seconds, "&service=" + own("web-%d" % attempt))]
-        # The first one may have its answer already: then this was no attempt.
+        # If the first fetch has ended already, this attempt does not count.
         wait_for(lambda: len(asking(pages.port)) == 2 or fetching[0].poll() is not None)
-        # It has gone on since it read the second one.
+        # An answer shows that the agent has handled the second request.
         assert pages.status_of("healthz") == 200
         return [target(any_python, "busy.py", environment=named("api-%d" % attempt)),
                 target(any_python, "many_stacks.py", 500, environment=named("web-%d" % attempt))]

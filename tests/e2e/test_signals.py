@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Every way a run can end: by time, by a signal, by its target's end.  A profile is written."""
+"""A profile is written however a run ends: by time, by a signal, or with its target."""
 
 import errno
 import fcntl
@@ -37,7 +37,7 @@ def test_signal_ends_the_run(any_python, target, profile, number):
 
 @pytest.fixture
 def ended(target, profile):
-    """ended(PYTHON): a run whose target ended in the first second."""
+    """ended(PYTHON): a run whose target ended within the first second."""
     def record(python):
         program = target(python, "burn.py", 0.3, "wait")
         run = profile.start("-p", program.pid, "-r", 999)
@@ -56,7 +56,7 @@ def test_target_ends_in_the_first_second(python, ended):
 
 @pytest.mark.prove("truth")
 @pytest.mark.alone
-def test_what_has_ended_is_named(python, ended, measured):
+def test_samples_of_an_ended_target_have_names(python, ended, measured):
     run = ended(python)
     named = run.count(lambda frame: frame.name in ("main", "<module>"))
     measured("named samples of what ended, " + python.name, "%d of %d" % (named, run.samples), ">= 90 %")
@@ -66,7 +66,7 @@ def test_what_has_ended_is_named(python, ended, measured):
 
 @pytest.mark.prove("truth")
 @pytest.mark.alone
-def test_command_that_is_short(python, profile):
+def test_short_command(python, profile):
     run = profile("-r", 999, command=[*python.command, "-S", "-E", BURN, "0.05"])
     assert run.count_name("inner_loop") >= 0.2 * 0.05 * 999
 
@@ -82,7 +82,7 @@ def test_target_is_killed(any_python, target, profile):
 
 
 def test_one_of_two_targets_ends(any_python, target, profile):
-    """The other is profiled to the end."""
+    """The other target is profiled to the end."""
     short = target(any_python, "burn.py", 0.3, "wait")
     long = target(any_python, "busy.py")
     run = profile.start("-p", short.pid, "-p", long.pid, "-r", 499)
@@ -97,13 +97,13 @@ def test_one_of_two_targets_ends(any_python, target, profile):
 
 
 def test_duration(any_python, target, profile):
-    """It is not shorter than what was asked for."""
+    """A run is at least as long as requested."""
     assert profile("-p", target(any_python, "busy.py").pid, "-d", "0.5").seconds >= 0.5
 
 
 @pytest.mark.prove("cost")
 @pytest.mark.parametrize("seconds", ["1", "0.5"])
-def test_how_long(any_python, target, profile, measured, seconds):
+def test_the_duration_is_close_to_the_requested(any_python, target, profile, measured, seconds):
     run = profile("-p", target(any_python, "busy.py").pid, "-d", seconds)
     measured("duration of a run with -d " + seconds, "%.2f s" % run.ledger["duration_s"], "0.4 s more at most")
     assert -0.1 < run.ledger["duration_s"] - float(seconds) < 0.4
@@ -111,10 +111,10 @@ def test_how_long(any_python, target, profile, measured, seconds):
 
 @pytest.mark.prove("cost")
 def test_mean_rate(any_python, target, profile, measured):
-    """So many samples a second of CPU time as were asked for, however the period changes.
+    """The mean rate per second of CPU time is the requested one, though the period varies.
 
-    A period that is drawn anew ten times a second spreads the count of one run by about 4 %;
-    the mean of six must be closer."""
+    The period is redrawn ten times per second, which spreads the count of one run by about 4 %.
+    The mean of six runs must be closer."""
     seconds = 4
     program = target(any_python, "burn.py", seconds, "wait")
     rates = (99, 999, 4999) * 2
@@ -125,7 +125,7 @@ def test_mean_rate(any_python, target, profile, measured):
     program.go()
     ratios = [run.load().count_name("inner_loop") / (seconds * rate)
               for run, rate in zip(runs, rates)]
-    # What another machine had of its CPU, the CPU's clock has counted, too.
+    # The CPU's clock also counts time stolen by other virtual machines.
     more = (stolen_seconds() - stolen) / seconds
     measured("samples per second of CPU time, of those asked for", "%.3f" % (sum(ratios) / len(ratios)),
              "0.94 to %.2f" % (1.06 + more))
@@ -160,7 +160,7 @@ def test_many_signals_write_one_whole_profile(any_python, target, profile):
 
 
 def waiting_bytes(reader):
-    """How many a pipe has."""
+    """The number of unread bytes in the pipe."""
     return struct.unpack("i", fcntl.ioctl(reader, termios.FIONREAD, bytes(4)))[0]
 
 
@@ -188,7 +188,7 @@ def test_second_signal_while_it_writes(any_python, target, profile):
 
 
 def wait_gone(pid):
-    """Returns when the process has ended, though nobody may have waited for it."""
+    """Returns when the process has ended, even if it is still a zombie."""
     try:
         wait_for(lambda: cpu_seconds(pid) is None)
     except AssertionError:
@@ -202,7 +202,7 @@ def test_interrupted_command(any_python, profile, tmp_path):
     command = ["sh", "-c", 'echo $$ >"$0"; exec "$@"', marker, *any_python.command, BURN, "60"]
     run = profile.start("-r", 499, command=command, start_new_session=True)
     run.wait_sampling()
-    # A Python that is still starting may take it for another's mistake, and go on.
+    # A Python that is still starting may swallow the interrupt and go on.
     wait_for(lambda: marker.exists() and marker.read_text() and (cpu_seconds(int(marker.read_text())) or 0) >= 1)
     os.killpg(run.pid, signal.SIGINT)
     run.load()
@@ -211,7 +211,7 @@ def test_interrupted_command(any_python, profile, tmp_path):
 
 
 def test_output_of_the_command_is_its_own(any_python, profile):
-    """Standard output carries what the command wrote, standard error also what we say."""
+    """Standard output has only the command's output. Standard error also has the profiler's messages."""
     script = "import sys; sys.stdout.buffer.write(bytes(range(256))); sys.stderr.write('mine\\n')"
     run = profile.start(command=[*any_python.command, "-c", script]).finish()
     assert run.stdout == bytes(range(256))
@@ -231,16 +231,16 @@ def test_standard_input_reaches_the_command(any_python, profile):
 
 
 @pytest.mark.parametrize("status", [0, 7])
-def test_status_of_the_command_is_told(any_python, profile, status):
+def test_status_of_the_command_is_shown(any_python, profile, status):
     run = profile("-r", 499, command=[*any_python.command, BURN, "0.2", "exit=%d" % status])
     assert ("status %d" % status in run.stderr) == (status != 0)
     assert parse_folded(open(run.output, encoding="utf-8").read())
 
 
 def test_signal_while_the_program_loads(any_python, target, profile):
-    """However early it comes, it ends the run as one does later."""
+    """However early the signal comes, it ends the run as usual."""
     def blocks_signals(run):
-        """Before anything else is done."""
+        """Whether the profiler blocks SIGINT, the first thing that it does."""
         with open("/proc/%d/status" % run.pid, encoding="ascii") as status:
             return int(re.search(r"SigBlk:\s*(\w+)", status.read()).group(1), 16) & 2
 
@@ -258,7 +258,7 @@ def test_signal_while_the_program_loads(any_python, target, profile):
 @pytest.mark.parametrize("verb", [["record", "-a"], ["agent", "--listen", "off", "--store"]],
                          ids=lambda verb: verb[0])
 def test_signals_that_cannot_be_read(verb, profile, tmp_path):
-    """Nothing could end it then."""
+    """The run is refused, as no signal could end it."""
     signalfd4 = "289"
     store = [tmp_path / "store"] if verb[-1] == "--store" else []
     run = profile.attempt(*verb, *store, prefix=[
@@ -269,15 +269,15 @@ def test_signals_that_cannot_be_read(verb, profile, tmp_path):
     assert run.stderr.count("\n") == 1 or store
 
 
-def test_command_that_goes_on(any_python, profile):
-    # Who has its output would wait for it, too.
+def test_command_that_outlives_the_run(any_python, profile):
+    # A pipe would keep this test waiting for the command.
     run = profile("-d", 0.5, command=[*any_python.command, BURN, "1000"], stdout=subprocess.DEVNULL)
     child = int(re.search(r"process (\d+) keeps running", run.stderr).group(1))
     os.kill(child, signal.SIGKILL)
 
 
 def test_command_has_the_signals_it_would_have(any_python, profile, tmp_path):
-    """Blocked and ignored signals are inherited: those the profiler sets for itself must not be."""
+    """Blocked and ignored signals are inherited. The command must not get the profiler's own."""
     masks = []
     for name, run in ("alone", subprocess.check_call), ("profiled", lambda it: profile(command=it)):
         found = tmp_path / name

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Targets whose memory, or files, never come when the profiler asks for them: it goes on without."""
+"""Reads of a target's memory or files may never return: the profiler goes on without that target."""
 
 import os
 import signal
@@ -15,7 +15,7 @@ NOT_READ = "stopped reading process %d"
 
 DEVICES = {"userfaultfd": "/dev/userfaultfd", "late": "/dev/userfaultfd", "fuse": "/dev/fuse"}
 
-# Ends after so many seconds of CPU time.
+# Ends after 0.05 s of CPU time.
 SHORT = """
 import time
 def short():
@@ -27,7 +27,7 @@ short()
 
 @pytest.fixture
 def silent(any_python, target, tmp_path):
-    """silent(WHAT, BY, ["leaderless"]): the target."""
+    """silent(WHAT, BY, ["leaderless"]): the target silent.py."""
     def start(what, by, *words):
         if not os.path.exists(DEVICES[by]):
             missing(by)
@@ -35,7 +35,7 @@ def silent(any_python, target, tmp_path):
             pytest.skip("no data stack before 3.11")
         folder = tmp_path / "mounted"
         folder.mkdir(exist_ok=True)
-        # Else the program itself looks for symbols in the first page of its file.
+        # Lazy binding would make the program itself read symbols from the first page of its file.
         return target(any_python, "silent.py", what, by, folder, *words, environment={"LD_BIND_NOW": "1"})
     return start
 
@@ -50,7 +50,7 @@ def pair(first, second):
 
 
 def check(run, program, healthy):
-    """It says once which process is not read, and knows the other one as ever."""
+    """The profiler says once which process it stopped reading, and profiles the other one as usual."""
     run.wait_sampling()
     run.wait_said(NOT_READ % program.pid)
     wait_used(0.5, program.pid, healthy.pid)
@@ -63,7 +63,7 @@ def check(run, program, healthy):
 
 @pytest.mark.parametrize("by", ["userfaultfd", "fuse"])
 def test_memory(silent, healthy, profile, by):
-    """What is sampled meanwhile is not lost."""
+    """Samples taken meanwhile are not lost."""
     program = silent("later", by)
     run = profile.start("-p", pair(program, healthy), "-r", 499)
     run.wait_sampling()
@@ -72,14 +72,14 @@ def test_memory(silent, healthy, profile, by):
 
 
 @pytest.mark.parametrize("what, by", [("header", "userfaultfd"), ("frame", "fuse")])
-def test_from_the_start(silent, healthy, profile, what, by):
-    """Its memory; and a file that it maps, which is to be opened."""
+def test_a_target_that_is_silent_from_the_start(silent, healthy, profile, what, by):
+    """The target does not answer from the start: its memory, or a mapped file that the profiler opens."""
     program = silent(what, by)
     check(profile.start("-p", pair(program, healthy), "-r", 499), program, healthy)
 
 
-def test_of_a_thread_that_is_walked_from_outside(silent, any_python, target, profile, tmp_path):
-    """It is left out; the other process's are there."""
+def test_a_stopped_thread_that_is_walked_from_outside(silent, any_python, target, profile, tmp_path):
+    """The stopped target's waits are left out. The other process's are there."""
     program, other = silent("frame", "userfaultfd"), target(any_python, "asleep.py")
     os.kill(program.pid, signal.SIGSTOP)
     os.waitid(os.P_PID, program.pid, os.WSTOPPED | os.WNOWAIT)
@@ -91,30 +91,30 @@ def test_of_a_thread_that_is_walked_from_outside(silent, any_python, target, pro
     assert "read_here" in functions and "spin" not in functions, functions
 
 
-def test_of_a_name(silent, healthy, profile):
-    """Whether there are packages above a function's file."""
+def test_a_hanging_look_up_of_packages(silent, healthy, profile):
+    """The profiler hangs while it looks for packages above a function's file."""
     program = silent("name", "fuse")
     run = check(profile.start("-p", pair(program, healthy), "-r", 499), program, healthy)
     assert run.count_name("spin") > 0
 
 
-def test_root(silent, healthy, profile):
-    """What its root folder is, which who looks below it asks first."""
+def test_a_hanging_root_folder(silent, healthy, profile):
+    """The profiler hangs on the target's root folder, the first step of each look-up of a file."""
     program = silent("root", "fuse")
     run = check(profile.start("-p", pair(program, healthy), "-r", 499), program, healthy)
     assert run.count_name("spin") > 0
 
 
-def test_without_a_first_thread(silent, healthy, profile):
-    """Then its files are opened by way of another one, on the process's account."""
+def test_a_silent_target_without_a_first_thread(silent, healthy, profile):
+    """Its files are opened through another thread, and charged to the same process."""
     program = silent("frame", "fuse", "leaderless")
     wait_for(lambda: is_leaderless(program.pid))
     check(profile.start("-p", pair(program, healthy), "-r", 499), program, healthy)
 
 
 @pytest.mark.parametrize("by", ["userfaultfd", "fuse"])
-def test_command_line(silent, healthy, profile, by):
-    """Without a first thread, too.  Linux waits for nobody to have it; the process is known by its name."""
+def test_a_command_line_that_never_comes(silent, healthy, profile, by):
+    """Linux does not wait for the memory of a command line. The process gets its name instead."""
     program = silent("command", by, "leaderless")
     wait_for(lambda: is_leaderless(program.pid))
     run = profile("-p", pair(program, healthy), "-r", 499, cpu=0.5)
@@ -131,8 +131,8 @@ def test_alone(silent, profile):
 
 
 @pytest.mark.parametrize("for_long", [False, True], ids=["shortly", "for-long"])
-def test_among_all(silent, healthy, profile, for_long):
-    """It is in the profile by its name, with why it has no stacks, also where it was not given up yet."""
+def test_a_silent_target_of_record_a(silent, healthy, profile, for_long):
+    """The profile shows the process with the reason for its missing stacks, even before it is given up."""
     program = silent("header", "userfaultfd")
     run = profile.start("-a", "-r", 199)
     run.wait_sampling()
@@ -151,8 +151,8 @@ def test_among_all(silent, healthy, profile, for_long):
 
 
 @pytest.mark.prove("truth")
-def test_others_are_looked_at_meanwhile(any_python, silent, profile):
-    """What is there already, and what begins and ends in the seconds in which several do not answer."""
+def test_others_are_profiled_meanwhile(any_python, silent, profile):
+    """While several targets do not answer, start-up is quick, and short-lived processes are profiled."""
     programs = [silent("header", "userfaultfd") for _ in range(3)]
     before = time.monotonic()
     run = profile.start("-a", "-r", 999)
@@ -171,16 +171,16 @@ def test_others_are_looked_at_meanwhile(any_python, silent, profile):
     assert all(run.stderr.count(NOT_READ % program.pid) == 1 for program in programs), run.stderr
 
 
-def test_who_answers_late_is_profiled(silent, profile):
-    """It is looked at again once what was awaited has come."""
+def test_a_target_that_answers_late_is_profiled(silent, profile):
+    """The target is read once its memory arrives."""
     program = silent("header", "late")
     run = profile("-a", "-r", 199, cpu=2, of=[program.pid])
     assert run.stderr.count(NOT_READ % program.pid) == 0
     assert run.count_name("spin") > 0
 
 
-def test_interrupted(silent, healthy, profile):
-    """While it waits, too."""
+def test_interrupt_while_a_read_hangs(silent, healthy, profile):
+    """An interrupt ends the run while a read hangs."""
     program = silent("later", "userfaultfd")
     run = profile.start("-p", pair(program, healthy), "-r", 499)
     run.wait_sampling()

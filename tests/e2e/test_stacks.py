@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Stacks of every kind: how a function may come to be called, how deep, and by what."""
+"""Stacks of every kind: all kinds of calls and callers, and great depths."""
 
 import os
 import re
@@ -20,7 +20,7 @@ RUNS_AT_MOST = 40
 
 
 def names_of(program):
-    """Every function and class of a program that does work, by its marks."""
+    """The functions and classes of a program with lines marked as work."""
     with open(os.path.join(PROGRAMS, program), encoding="utf-8") as file:
         source = file.read()
     owner = owners(source)
@@ -52,8 +52,8 @@ def test_every_kind_of_function(python, target, profile, figure, measured, cpu):
 
 
 def deep_stacks(run):
-    """The stacks of depth.py that have no reason in the place of frames, but for its main thread's: that may
-    still start the other one, or begin to wait for its end."""
+    """The stacks of depth.py with Python frames, except the main thread's: it may still start the other
+    thread, or begin to wait for its end."""
     return [(frames, count) for frames, count in run.stacks
             if frames[-1].file and frames[0].short not in ("<module>", "_shutdown", "_exitfunc")]
 
@@ -78,7 +78,7 @@ def with_frames_for_init():
 @pytest.mark.proves("depth")
 @pytest.mark.pythons(which=with_frames_for_init)
 def test_990_objects_are_whole(python, target, profile):
-    """Between each and the next, which it makes, the interpreter has a frame of its own."""
+    """The interpreter puts a frame of its own between nested calls of __init__."""
     run = profile("-p", target(python, "depth.py", 990, "objects").pid, "-r", 999, cpu=BRIEF)
     assert run.ledger["truncated"] == 0 < run.ledger["python"]
     assert all(names == ["__init__"] * 990 + ["bottom"] for names in own_names(run))
@@ -97,10 +97,10 @@ def test_5000_frames_are_cut_at_the_root(python, target, profile):
 
 @pytest.mark.pythons(which=one_of_each_minor)
 @briefly_and_long()
-def test_what_is_paged_out_is_read_the_next_time(python, target, profile, measured, cpu):
+def test_a_page_that_is_paged_out_is_read_for_the_next_sample(python, target, profile, measured, cpu):
     runs = runs_until(profile, lambda runs: runs[-1].ledger["python"],
                       "-p", target(python, "paged_out.py").pid, "-r", 999, cpu=cpu)
-    # 3.11 and 3.12 cannot tell it from a stack that is not linked yet.
+    # In 3.11 and 3.12 this looks like a stack that is not linked yet.
     reasons = ["frame_fault"] + ["frame_entering"] * (python.version[:2] in ((3, 11), (3, 12)))
     failed = sum(run.ledger["errors"][reason] for run in runs for reason in reasons)
     samples = sum(run.samples for run in runs)
@@ -109,7 +109,7 @@ def test_what_is_paged_out_is_read_the_next_time(python, target, profile, measur
         descended = [frame.name for frame in frames].count("descend")
         assert descended < 300 if frames[0].label.startswith("[") else descended == 401
     if cpu > BRIEF:
-        # It is read soon where there is a CPU to do it; beside other work, even before the first sample.
+        # A free CPU reads the page soon. On a busy machine it may be there before the first sample.
         measured("samples until a page is read, " + python.name, failed, "< half of %d" % samples)
         assert failed < 0.5 * samples
 
@@ -135,7 +135,7 @@ def test_threads_that_come_and_go(python, target, profile, measured, cpu):
         assert not any(run.ledger["lost"] for run in runs)
 
 
-# What each way of beginning.py may be seen in, from the way on.
+# The legal stacks of each workload of beginning.py, below its root.
 BEGINNINGS = {
     "sort": [["sort"], ["sort", "key"]],
     "make": [["make"], ["make", "__init__"], ["make", "__del__"]],
@@ -157,7 +157,7 @@ BEGINNINGS = {
 
 
 def every_way_and_each():
-    """All in turn in `make test`, and by itself each that is in part truth."""
+    """All workloads in turn in `make test`, and each by itself in part truth."""
     each = [pytest.param([way], marks=pytest.mark.prove("truth"), id=way) for way in BEGINNINGS]
     return pytest.mark.parametrize("ways", [pytest.param(list(BEGINNINGS), id="all"), *each])
 
@@ -165,7 +165,7 @@ def every_way_and_each():
 @pytest.mark.pythons(which=one_of_each_minor, since=(3, 6))
 @every_way_and_each()
 def test_calls_that_begin_and_end(python, target, profile, measured, ways):
-    """The interpreter's lists are in between states for some instructions; it is known in which."""
+    """While a call begins or ends, the frame list is inconsistent for a few instructions. No wrong stack appears."""
     run = profile("-p", target(python, "beginning.py", *ways).pid, "-r", RATE, cpu=1)
     legal = [[], *(names for way in ways for names in BEGINNINGS[way])]
     for frames, _ in run.stacks:
@@ -179,8 +179,8 @@ def test_calls_that_begin_and_end(python, target, profile, measured, ways):
 
 @pytest.mark.pythons(which=own_and_fetched_pythons, since=(3, 6))
 @pytest.mark.parametrize("seed, cpu", [(1, BRIEF), pytest.param(2, 2, marks=pytest.mark.prove("truth"))])
-def test_calls_by_chance(python, target, profile, measured, seed, cpu):
-    """None but those that the program makes, whatever other calls have left where a frame comes to lie."""
+def test_random_calls(python, target, profile, measured, seed, cpu):
+    """Only calls that the program makes appear, though frames reuse memory of earlier calls."""
     edges = call_graph.edges(seed)
     run = profile("-p", target(python, "call_graph.py", seed).pid, "-r", RATE, cpu=cpu)
     for frames, _ in run.stacks:
@@ -197,8 +197,8 @@ def test_calls_by_chance(python, target, profile, measured, seed, cpu):
 
 @pytest.mark.pythons(which=one_of_each_minor, since=(3, 6))
 @briefly_and_long()
-def test_exceptions_that_are_handed_on(python, target, profile, measured, cpu):
-    """3.9 takes the callers from a generator that hands one on; elsewhere every stack is whole."""
+def test_exceptions_that_generators_pass_on(python, target, profile, measured, cpu):
+    """In 3.9 a generator that passes on an exception is unlinked from its callers. Otherwise stacks are whole."""
     run = profile("-p", target(python, "delegating.py").pid, "-r", 1999, cpu=cpu)
     for frames, _ in run.stacks:
         assert frames[0].file is None or frames[0].short == "<module>", frames
@@ -221,10 +221,10 @@ def test_cells_of_a_notebook(any_python, target, profile):
 
 @pytest.mark.pythons(which=one_of_each_minor)
 def test_more_threads_than_are_searched(python, target, profile):
-    """The kernel is told where the old ones are."""
+    """User space tells BPF where the states of old threads are."""
     program = target(python, "many_threads.py", 2500)
     names = "main", "in_the_midst"
-    # Who gets the GIL is not for us to say.
+    # The test cannot control which thread gets the GIL.
     runs = runs_until(profile, lambda runs: all(any(run.count_name(name) for run in runs) for name in names),
                       "-p", program.pid, "-r", 499, cpu=BRIEF)
     for run in runs:
@@ -234,7 +234,7 @@ def test_more_threads_than_are_searched(python, target, profile):
 
 @pytest.mark.pythons(which=one_of_each_minor)
 def test_more_threads_of_a_forked_process(python, target, profile):
-    """In 2.7 its newer states decide which are its own; the old ones' samples say why they are none."""
+    """2.7 needs the newest states to tell which are the child's. Samples of old threads get a reason."""
     run = profile("-p", target(python, "many_threads.py", 2500, "fork").said, "-r", 499, cpu=BRIEF)
     if python.version < (3,):
         assert run.ledger["errors"]["too_many_threads"] > 0
@@ -246,14 +246,14 @@ def test_more_threads_of_a_forked_process(python, target, profile):
 @pytest.mark.pythons(which=one_of_each_minor)
 @briefly_and_long()
 def test_forked_children(python, target, profile, measured, cpu):
-    """Each child shows its own work, and nothing of what its parent does or did."""
+    """Each child shows its own work, and nothing of its parent's."""
     methods = ("fork", "thread", "mp-fork")
     if python.version >= (3,):
         methods += ("mp-spawn", "mp-forkserver")
     programs = [target(python, "forks.py", method) for method in methods]
     work = {program.pid: "parent_work" for program in programs}
     work.update((program.said, "child_work") for program in programs)
-    # Of each of them.
+    # The CPU time is for each process.
     run = profile(*(word for pid in work for word in ("-p", pid)), "-r", 999, cpu=cpu / len(work))
     found = dict.fromkeys(work, 0)
     for frames, count in run.stacks:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Interpreters that cannot be had: stand-ins (tests/standin) that have their structs.
+"""Interpreters that are unavailable here: stand-ins (tests/standin) with their structs.
 
-Free-threaded builds, a later version whose fields have moved, and tables that are wrong.
+Free-threaded builds, a later version whose fields have moved, and wrong tables of debug offsets.
 """
 
 import collections
@@ -30,7 +30,7 @@ WITH_JIT = [Build(minor, False, jit=True) for minor in (13, 14, NEWEST, NEWEST +
 WITH_COPIES = [Build(minor, True) for minor in (14, NEWEST, NEWEST + 1)]
 
 COOKIE = b"xdebugpy"
-# Words of 3.15's debug offsets.
+# Indexes of 64-bit words in 3.15's debug offsets.
 VERSION, FREE_THREADED = 1, 2
 THREAD_ID, FRAME_CODE, FRAME_INSTRUCTION, OBJECT_TYPE = 30, 41, 42, 59
 UNICODE_LENGTH = 91
@@ -50,7 +50,7 @@ def test_every_stack_is_exact(build, standin, target, profile):
 
 
 @pytest.mark.parametrize("build", each(WITH_JIT))
-def test_innermost_lines_where_a_jit_does_not_tell_when_it_runs(build, standin, target, profile):
+def test_innermost_lines_are_unknown_if_the_jit_may_run_unseen(build, standin, target, profile):
     program = target.start([standin(build)])
     run = profile("-p", program.pid, "-r", 4999, cpu=2)
     tells = 14 <= build.minor <= NEWEST
@@ -62,8 +62,8 @@ def test_innermost_lines_where_a_jit_does_not_tell_when_it_runs(build, standin, 
 
 
 @pytest.mark.parametrize("build", each(WITH_COPIES))
-def test_copies_that_a_later_thread_has(build, standin, target, profile):
-    """The same addresses are other lines than in the thread before."""
+def test_bytecode_copies_of_a_later_thread(build, standin, target, profile):
+    """A later thread's copies of bytecode reuse the addresses of an earlier thread's, for other lines."""
     program = target.start([standin(build), "reuse"])
     run = profile.start("-p", program.pid, "-r", 4999)
     run.wait_sampling()
@@ -75,8 +75,8 @@ def test_copies_that_a_later_thread_has(build, standin, target, profile):
 
 @pytest.mark.prove("interpreters")
 @pytest.mark.parametrize("minor", range(13, NEWEST + 1))
-def test_names_that_end_where_memory_does(minor, standin, target, profile):
-    """Each is gone before user space comes; the kernel's copy has none of the missing page."""
+def test_names_at_the_end_of_mapped_memory(minor, standin, target, profile):
+    """Each name is freed before user space reads it. BPF's copy must not need the page after it."""
     program = target.start([standin(Build(minor, False)), "pass"])
     run = profile("-p", program.pid, "-r", 1999, cpu=2)
     names = {frame.name for frames, _ in run.stacks for frame in frames}
@@ -86,7 +86,7 @@ def test_names_that_end_where_memory_does(minor, standin, target, profile):
 
 
 def break_table(path, word, value, folder):
-    """A copy of the program at PATH whose debug offsets have VALUE as their number WORD."""
+    """A copy of the program at PATH with VALUE in word WORD of its debug offsets."""
     with open(path, "rb") as file:
         content = bytearray(file.read())
     assert content.count(COOKIE) == 1
@@ -97,7 +97,7 @@ def break_table(path, word, value, folder):
     return str(broken)
 
 
-# Each is possible but for what this names.
+# Each table is valid except for the named word.
 @pytest.mark.parametrize("build, word, value", [
     pytest.param(Build(NEWEST, False), FREE_THREADED, 1, id="flag-set"),
     pytest.param(Build(NEWEST, True), FREE_THREADED, 0, id="flag-not-set"),
@@ -120,8 +120,8 @@ def test_wrong_tables_are_refused(build, word, value, standin, target, profile, 
     assert run.stderr.count("\n") == 1
 
 
-def test_table_that_is_not_the_files_is_refused(standin, target, profile):
-    """The memory of a process is its own to write to; the numbers there are possible."""
+def test_table_that_differs_from_the_files_is_refused(standin, target, profile):
+    """A process may change the table in its memory, here to plausible numbers."""
     build = Build(NEWEST, False)
     program = target.start([standin(build), "break", str(THREAD_ID), "40"])
     run = profile.attempt("-p", program.pid, "-d", 1)
@@ -138,9 +138,9 @@ def test_major_4_is_refused(standin, target, profile, tmp_path):
     assert "Python 4.0.0, which is not supported" in run.stderr
 
 
-# What may be found where memory changes while it is read; one of these is, but not always the same.
+# Possible results if memory changes while it is read. Which of them appear varies.
 TORN = ("frame_address", "frame_fault", "thread_fault", "truncated", "name_unknown", "code_replaced")
-# How a process is hostile, and what the ledger says of its samples then: one of these at least.
+# How a process is hostile, and the ledger's entries: at least one of them must count samples.
 HOSTILITIES = [
     ("frame-loop", ("truncated",)),
     ("frames-nowhere", ("frame_address",)),
@@ -155,13 +155,13 @@ HOSTILITIES = [
     ("names-for-ever", ("unnamed_code_objects",)),
     ("codes-for-ever", ("unnamed_code_objects",)),
 ]
-# What shows soon, and takes little.
+# The quick and cheap ones.
 QUICKLY_HOSTILE = [(how, reasons) for how, reasons in HOSTILITIES if "10000" not in how and "ever" not in how]
 HOSTILE_SECONDS = collections.defaultdict(lambda: 2, {"names-for-ever": 8, "codes-for-ever": 8})
-# What a sample may cost, us: of its target's time, in the kernel, where nothing but another virtual
-# machine comes between; and of the profiler's own CPU time, which others do change.  Each is some four
-# times what was measured, more where that is little, and twice of the profiler's own in the last two, most
-# expensive ones: names of a hundred MiB a second, and a thousand code objects a sample that are new.
+# The most that a sample may cost, in us: time in the kernel, which only other virtual machines disturb, and
+# the profiler's own CPU time, which varies with other load. Each limit is about four times the measured cost,
+# more if that is small, and twice the profiler's in the last two. Those cost the most: names of 100 MiB per
+# second, and a thousand new code objects per sample.
 Cost = collections.namedtuple("Cost", "kernel user")
 HOSTILE_COST = collections.defaultdict(lambda: Cost(50, 200), {
     "frame-loop": Cost(200, 200), "state-loop": Cost(500, 200), "interpreter-loop": Cost(500, 200),
@@ -170,13 +170,13 @@ HOSTILE_COST = collections.defaultdict(lambda: Cost(50, 200), {
 })
 LOADING_CPU_S = 1
 HOSTILE_DELAY_S = 20
-# The names of 256 MiB that are kept of a process, three times.
+# Three times the 256 MiB of names that are kept of a process.
 HOSTILE_RSS_MB = 1000
 
 
 @pytest.fixture
 def hostile(standin, target):
-    """hostile(HOW): a process that is."""
+    """hostile(HOW): a hostile process."""
     def start(how):
         program = target.start([standin(Build(14, False)), "hostile", how])
         if how == "10000-threads" and len(os.listdir("/proc/%d/task" % program.pid)) < 10000:
@@ -191,14 +191,14 @@ def count_reasons(run, reasons):
 
 
 @pytest.mark.parametrize("how, reasons", QUICKLY_HOSTILE, ids=[row[0] for row in QUICKLY_HOSTILE])
-def test_hostile(how, reasons, hostile, profile):
+def test_hostile_processes_are_survived(how, reasons, hostile, profile):
     runs_until(profile, lambda runs: count_reasons(runs[-1], reasons),
                "-p", hostile(how).pid, "-r", 1999, cpu=BRIEF)
 
 
 @pytest.mark.prove("cost")
 @pytest.mark.parametrize("how, reasons", HOSTILITIES, ids=[row[0] for row in HOSTILITIES])
-def test_cost_of_the_hostile(how, reasons, hostile, profile, tmp_path, measured):
+def test_cost_of_hostile_processes(how, reasons, hostile, profile, tmp_path, measured):
     program, cost = hostile(how), HOSTILE_COST[how]
     used_path = str(tmp_path / "used")
     with kernel_cost.statistics():
@@ -218,7 +218,7 @@ def test_cost_of_the_hostile(how, reasons, hostile, profile, tmp_path, measured)
     found = Cost(kernel.nanoseconds / 1e3 / events, (used["cpu_s"] - LOADING_CPU_S) * 1e6 / events)
     measured("us a sample of a hostile process (%s)" % how, "%.0f, and %.0f of the profiler's" % found,
              "< %d, %d" % cost)
-    # Those that met another process are runs, too.
+    # Runs that met another process count as well.
     assert kernel.runs > events / 2, (kernel, events)
     assert found.kernel < cost.kernel and found.user < cost.user
     assert used["rss_mb"] < HOSTILE_RSS_MB, used
@@ -228,7 +228,7 @@ SPARSE_BYTES = 1 << 40
 
 
 def test_file_of_a_terabyte(standin, target, profile, tmp_path):
-    """Only what its headers tell of is read; all would take hours."""
+    """Only the parts that the headers name are read. The whole file would take hours."""
     path = str(tmp_path / "sparse")
     shutil.copy(standin(Build(14, False)), path)
     try:
@@ -240,8 +240,8 @@ def test_file_of_a_terabyte(standin, target, profile, tmp_path):
     assert set(seen(run)) <= expected(program.said, range(4)) and run.ledger["python"] > 0
 
 
-def test_file_replaced_under_its_feet(standin, target, profile, tmp_path):
-    """What is mapped is read, not what has its name by now."""
+def test_file_replaced_while_it_runs(standin, target, profile, tmp_path):
+    """The mapped file is read, not the new file of its name."""
     path = str(tmp_path / "replaced")
     shutil.copy(standin(Build(14, False)), path)
     program = target.start([path])

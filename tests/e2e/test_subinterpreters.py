@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Threads that go through several interpreters: each sample in the one that its thread runs, on top of
-those that called it."""
+"""Threads that run in several interpreters: each sample shows the one that its thread runs in, and the
+interpreters that called it."""
 
 import collections
 import os
@@ -17,14 +17,14 @@ TURN = re.compile(r"(?:turn|spin)_(\d)_(\d)")
 THREADS = 3
 LEVELS = 3
 PLACES = {(str(number), str(level)) for number in range(THREADS) for level in range(LEVELS)}
-# Up to 3.9 it is known that another interpreter has called, but not from where.
+# Up to 3.9 the calling interpreter's frames are unknown.
 JOINED_SINCE = (3, 10)
 CALLED = "[called from another interpreter]"
 
 
 def check_callers(python, frames):
-    """The thread, and the levels that a stack of interpreters.py may have, each called by the one before.
-    None for one that has none."""
+    """Checks that each level in a stack of interpreters.py is called by the one before. Returns (thread,
+    innermost level), or None for a stack without levels."""
     names = [frame.name for frame in frames[1:]]
     seen = [match.groups() for match in map(TURN.fullmatch, names) if match]
     if not seen:
@@ -48,14 +48,14 @@ def stacks_of(runs):
 
 
 def errors_of(runs, *others):
-    """Samples with any reason but these."""
+    """The samples with an error other than OTHERS."""
     return sum(count for run in runs for reason, count in run.ledger["errors"].items()
                if reason not in others)
 
 
 @pytest.fixture
 def check_each_thread(python, target, profile, measured):
-    """check_each_thread(CPU, ARGUMENT...): of interpreters.py."""
+    """check_each_thread(CPU, ARGUMENT...) profiles and checks interpreters.py."""
     def check(cpu, *arguments):
         program = target(python, "interpreters.py", *arguments)
         runs = runs_until(profile, lambda runs: PLACES <= {check_callers(python, frames)
@@ -75,10 +75,10 @@ def check_each_thread(python, target, profile, measured):
 
     def check_counts(runs, counts, what):
         samples = sum(run.samples for run in runs)
-        # Each run_string compiles anew, perhaps to where the last one's code was.
+        # Each run_string compiles again, perhaps to the address of the last one's code.
         replaced = sum(run.ledger["errors"]["code_replaced"] for run in runs)
         assert counts[None] - replaced <= 0.01 * samples  # between two turns
-        # From 3.12 on there is a moment in each change of interpreter when the thread has no state.
+        # From 3.12 on a thread briefly has no state while it changes interpreters.
         lost = sum(run.ledger["no_python"] for run in runs) + errors_of(
             runs, "code_replaced", *["caller_unclear"] * (python.version < JOINED_SINCE))
         check_whole(measured, "interpreters (%s), %s" % (what, python.name), samples - lost, samples)
@@ -94,7 +94,7 @@ def check_each_thread(python, target, profile, measured):
 @pytest.mark.parametrize("creator", ["thread", "main"])
 @briefly_and_long()
 def test_each_thread_in_its_interpreter(python, check_each_thread, creator, cpu):
-    """A state that the main thread created keeps its id up to 3.12, whoever runs it."""
+    """Up to 3.12 a state keeps the ID of the thread that created it, even if another runs it."""
     check_each_thread(cpu, creator, 0)
 
 
@@ -117,7 +117,7 @@ def test_interpreters_of_the_library(python, check_each_thread, cpu):
 @pytest.mark.pythons(which=one_of_each_minor, since=JOINED_SINCE)
 @briefly_and_long(3)
 def test_interpreters_that_come_and_go(python, target, profile, cpu):
-    """Their creator runs in each for a while, and has the id of those that others run."""
+    """The creating thread runs in each for a while. The states that others run have its ID."""
     wanted = {"create", *("spin_%d_0" % number for number in range(THREADS))}
     runs = runs_until(profile, lambda runs: wanted <= {frame.name for frames, _ in stacks_of(runs)
                                                        for frame in frames},
@@ -144,7 +144,7 @@ IN_TURN = re.compile(r"(call|run|leaf)_(\d)")
 @pytest.mark.parametrize("rate, cpu", [(999, 1), *(pytest.param(rate, 5, marks=pytest.mark.prove("truth"))
                                                    for rate in (99, 999))])
 def test_interpreters_in_turn(python, target, profile, rate, cpu):
-    """One after another, whose code objects have the addresses and the versions of the last one's."""
+    """Each interpreter's code objects reuse the addresses and versions of the last one's."""
     run = profile("-p", target(python, "interpreters_in_turn.py").pid, "-r", rate, cpu=cpu)
     counts = collections.Counter()
     for frames, count in run.stacks:
@@ -164,14 +164,14 @@ CALL = ("call", "call", "called")
 @pytest.mark.pythons(which=own_and_fetched_pythons, since=(3, 14))
 @briefly_and_long(3)
 def test_workers_in_interpreters(python, target, profile, measured, cpu):
-    """InterpreterPoolExecutor, and functions that are called in another interpreter."""
+    """InterpreterPoolExecutor, and functions called in another interpreter."""
     runs = runs_until(profile, lambda runs: all(any(run.count_name(name) for run in runs)
                                                 for name in ("pool_spin", "called")),
                       "-p", target(python, "interpreters_pool.py").pid, "-r", 4999, cpu=cpu)
     for frames, _ in stacks_of(runs):
         names = [frame.short for frame in frames]
         for leaf in ("pool_spin", "called"):
-            # What could not be told says so, and is counted below.
+            # Stacks with unknown callers are counted below.
             if leaf not in names or names[0] == CALLED:
                 continue
             wanted = POOL if leaf == "pool_spin" else CALL
@@ -186,7 +186,7 @@ def test_workers_in_interpreters(python, target, profile, measured, cpu):
 
 @pytest.fixture(scope="session")
 def library(require, tmp_path_factory):
-    """library(NAME): the path of what tests/programs/NAME.c makes."""
+    """library(NAME): the path of the library built from tests/programs/NAME.c."""
     def build(name):
         path = str(tmp_path_factory.mktemp("library") / (name + ".so"))
         subprocess.run([require("gcc"), "-shared", "-fPIC", "-O1", "-o", path,
@@ -196,7 +196,7 @@ def library(require, tmp_path_factory):
 
 
 def check_called_by_c(python, frames):
-    """A stack of interpreters_by_c.py in the second interpreter: what called it is below."""
+    """In the second interpreter of interpreters_by_c.py, a stack has the caller's frames from 3.10 on."""
     names = [frame.short for frame in frames]
     module = names.index("<module>")
     if python.version >= JOINED_SINCE:
@@ -215,7 +215,7 @@ def test_interpreters_that_c_creates(python, target, profile, library, measured,
         return [level for _, level in seen]
 
     program = target(python, "interpreters_by_c.py", library("sub_interpreter"))
-    # How they share the GIL is not for us to say: 2.7's favours one of them, at times.
+    # The test cannot control how they share the GIL: 2.7's sometimes favours one of them.
     runs = runs_until(profile, lambda runs: {"0", "1"} <= {level for frames, _ in stacks_of(runs)
                                                            for level in levels_of(frames)[-1:]},
                       "-p", program.pid, "-r", 4999, cpu=cpu)
@@ -227,7 +227,7 @@ def test_interpreters_that_c_creates(python, target, profile, library, measured,
             assert set(levels) <= {"0"}, frames
     if cpu > BRIEF:
         samples = sum(run.samples for run in runs)
-        # Each is made anew, perhaps with its code where that of the last one was.
+        # Each interpreter is new, perhaps with its code at the address of the last one's.
         errors = errors_of(runs, "code_replaced", *["caller_unclear"] * (python.version < JOINED_SINCE))
         check_whole(measured, "interpreters that C creates, " + python.name, samples - errors, samples)
 
@@ -239,7 +239,7 @@ def innermost(names):
 @pytest.mark.pythons(which=one_of_each_minor, since=JOINED_SINCE)
 @briefly_and_long()
 def test_back_in_the_first_interpreter(python, target, profile, library, cpu):
-    """C code goes back to a state whose frames lie below the other interpreter's: no order is made up."""
+    """C code re-enters a state whose frames lie below the other interpreter's: no order is invented."""
     program = target(python, "interpreters_back.py", library("sub_interpreter"))
     run = profile("-p", program.pid, "-r", 1999, cpu=cpu)
     wanted = {"outer": ["<module>", "outer"],
@@ -259,15 +259,15 @@ def test_back_in_the_first_interpreter(python, target, profile, library, cpu):
 
 
 def with_states_for_other_threads():
-    """All but the debug builds up to 3.11, which ask at each allocation whether the thread has made its
-    state itself, and end."""
+    """All but the debug builds from 3.6 to 3.11: their allocator aborts if another thread created the
+    thread's state."""
     return [python for python in own_and_fetched_pythons()
             if python.kind != DEBUG or not (3, 6) <= python.version < (3, 12)]
 
 
 @pytest.mark.pythons(which=with_states_for_other_threads)
-def test_state_that_another_thread_has_made(python, target, profile, library):
-    """Whose it says it is, is not who runs it.  Up to 3.9 nothing tells who does."""
+def test_a_state_created_by_another_thread(python, target, profile, library):
+    """The state has its creator's ID, but another thread runs it. Up to 3.9 nothing says which."""
     program = target(python, "made_state.py", library("made_state"))
     makers = "thread (%d)" % program.pid
     runs = runs_until(profile, lambda runs: len({makers in frames[0].label

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The systemd unit: its score, and that the agent works within all that it forbids.
+"""The systemd unit: its security score, and the agent at work under its restrictions.
 
-There need be no running systemd.  What the unit says about user, capabilities and system calls is
-made a container's configuration, in which the kernel enforces it.
+This needs no running systemd. The unit's user, capabilities and system calls become a container's
+configuration, which the kernel enforces.
 """
 
 import errno
@@ -23,7 +23,7 @@ from test_push import backend  # noqa: F401 (fixture)
 UNIT = os.path.join(ROOT, "deploy", "systemd", "pybpfprof-agent.service")
 CONFIG = os.path.join(ROOT, "deploy", "agent.yaml")
 DOCUMENT = os.path.join(ROOT, "docs", "deploy.md")
-# Of 10, which is a service without any limit: with CAP_SYS_ADMIN, and without it.
+# The scores with and without CAP_SYS_ADMIN. A service without restrictions has 10.
 SCORES = re.compile(r"`systemd-analyze security` gives it\s([\d.]+) of 10 \(0 is best\), and\s([\d.]+) without")
 NOBODY = 65534
 CAP_SYS_ADMIN = 21
@@ -33,12 +33,12 @@ FAMILIES = {"AF_INET": 2, "AF_INET6": 10}
 ALLOW, REFUSE, KILL = "SCMP_ACT_ALLOW", "SCMP_ACT_ERRNO", "SCMP_ACT_KILL_PROCESS"
 
 
-# What administrators may take over.
+# Example settings, commented out, that administrators may enable.
 EXAMPLE = re.compile(r"^#(?=\w+=)", re.MULTILINE)
 
 
 def read_unit():
-    """{key: [value, ...]} of all its sections.  Of sets, each value adds to those before it."""
+    """{key: [value, ...]} of all sections. For sets, each value adds to those before it."""
     found = {}
     with open(UNIT, encoding="utf-8") as unit:
         for line in unit:
@@ -50,7 +50,7 @@ def read_unit():
 
 @pytest.fixture
 def analyze(require):
-    """analyze(ARGUMENT...): what systemd-analyze said, which must be content."""
+    """analyze(ARGUMENT...): the output of systemd-analyze, which must succeed."""
     def run(*words):
         done = subprocess.run([require("systemd-analyze"), *words], stdout=subprocess.PIPE,
                               stderr=subprocess.PIPE, universal_newlines=True)
@@ -59,8 +59,8 @@ def analyze(require):
     return run
 
 
-def test_verify(analyze, binary, tmp_path):
-    """Nothing in it that systemd does not know, where the binary is installed; nor in its example."""
+def test_systemd_knows_all_settings(analyze, binary, tmp_path):
+    """systemd knows all settings of the unit and of its examples. The binary's path is replaced."""
     with open(UNIT, encoding="utf-8") as file:
         text = file.read()
     assert "=/usr/bin/pybpfprof agent " in text
@@ -73,8 +73,8 @@ def test_verify(analyze, binary, tmp_path):
     assert not said
 
 
-def test_exposure(analyze, tmp_path):
-    """It is what docs/deploy.md says, also without what the unit says can be left out."""
+def test_the_documented_score_is_right(analyze, tmp_path):
+    """docs/deploy.md has the unit's score, and its score with the examples enabled."""
     with open(UNIT, encoding="utf-8") as file:
         text = file.read()
     copy = tmp_path / os.path.basename(UNIT)
@@ -92,8 +92,8 @@ def capabilities(unit, key):
 
 
 def test_capabilities():
-    """What the agent needs, and what perf_event_paranoid takes with Debian's kernels, as test_all_kernels.py has
-    it."""
+    """The agent's capabilities, and CAP_SYS_ADMIN for perf_event_paranoid of Debian's kernels, see
+    test_all_kernels.py."""
     unit = read_unit()
     needed = {"CAP_" + name.upper() for name in CAPABILITIES | {"sys_admin"}}
     for key in "AmbientCapabilities", "CapabilityBoundingSet":
@@ -101,7 +101,7 @@ def test_capabilities():
 
 
 def expand(names, groups):
-    """The system calls that NAMES and the groups among them have."""
+    """The system calls in NAMES, with groups expanded."""
     calls = set()
     for name in names:
         calls |= expand(groups[name], groups) if name.startswith("@") else {name}
@@ -109,7 +109,7 @@ def expand(names, groups):
 
 
 def allowed_calls(unit, analyze):
-    """What is left of SystemCallFilter's list after what it takes away again."""
+    """The system calls that SystemCallFilter allows, after its exclusions."""
     groups, name = {}, None
     for line in analyze("syscall-filter").splitlines():
         if line.startswith("@"):
@@ -129,9 +129,9 @@ def without_bits(index, bits):
 
 
 def seccomp(unit, calls):
-    """SystemCallFilter, MemoryDenyWriteExecute and RestrictAddressFamilies.  What is not allowed
-    ends the process here, in place of an error that it may pass over; but for families which
-    the C library tries when it looks up a name, as AF_UNIX and AF_NETLINK."""
+    """SystemCallFilter, MemoryDenyWriteExecute and RestrictAddressFamilies.  A forbidden call kills
+    the process here, as it might ignore an error. Address families get an error: the C library
+    tries some of them, such as AF_UNIX and AF_NETLINK, to look up a name."""
     conditions = {
         "mmap": [[without_bits(2, PROT_WRITE)], [without_bits(2, PROT_EXEC)]],
         "mprotect": [[without_bits(2, PROT_EXEC)]],
@@ -158,7 +158,7 @@ def place(source, destination):
 
 @pytest.fixture
 def service(require, binary, analyze, tmp_path):
-    """service(CALLS, CONFIG, MOUNTS): the agent as the unit starts it, with these system calls taken away."""
+    """service(CALLS, CONFIG, MOUNTS): the agent as the unit starts it, without these system calls."""
     running = []
 
     def start(without=(), config=CONFIG, mounts=()):
@@ -196,7 +196,7 @@ def service(require, binary, analyze, tmp_path):
 
 
 def held_by_any(pid):
-    """The capabilities of all threads of a process that have not ended meanwhile."""
+    """The capabilities of all threads of a process. Threads that end meanwhile are skipped."""
     found = 0
     for path in glob.glob("/proc/%d/task/*/status" % pid):
         try:
@@ -207,8 +207,8 @@ def held_by_any(pid):
     return found
 
 
-def test_the_agent_works_within(service, any_python, target, profile):
-    """Of another user's process, all names; and it ends well."""
+def test_the_agent_works_within_the_restrictions(service, any_python, target, profile):
+    """The agent names functions of another user's process, survives a reload and ends with status 0."""
     busy = target(any_python, "busy.py", environment={"OTEL_SERVICE_NAME": "busy-%d" % os.getpid()})
     agent, state = service()
     with open("/proc/%d/status" % agent.pid, encoding="ascii") as status:
@@ -225,8 +225,8 @@ def test_the_agent_works_within(service, any_python, target, profile):
     assert sum(int(line.rpartition(" ")[2]) for line in stacks) > 0, run.stderr
 
 
-def test_it_pushes_from_within(service, backend, any_python, target, tmp_path):  # noqa: F811
-    """By a name that has to be looked up, and with what LoadCredential copies for its user alone."""
+def test_it_pushes_within_the_restrictions(service, backend, any_python, target, tmp_path):  # noqa: F811
+    """It pushes to a host name that it must look up, with a credential that only its user can read."""
     target(any_python, "busy.py", environment=named("busy"))
     server = backend("pyroscope")
     secrets, hosts, config = tmp_path / "secrets", tmp_path / "hosts", tmp_path / "agent.yaml"
@@ -252,7 +252,7 @@ def test_it_pushes_from_within(service, backend, any_python, target, tmp_path): 
 
 
 def test_the_filter_is_in_force(service):
-    """Without a call that the agent needs it does not start: what the test above says is due to the
-    list."""
+    """Without a needed system call the agent does not start. So the filter is enforced in the tests
+    above."""
     with pytest.raises(AssertionError):
         service(without=["perf_event_open"])

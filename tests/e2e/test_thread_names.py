@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Threads have the names that the program gave them, whole, and no other's."""
+"""Threads have the whole names that the program gave them, and never another thread's."""
 
 import json
 import os
@@ -21,7 +21,7 @@ def names_in(path):
 
 
 def said_names(pid, said):
-    """What a target said, with the kernel's name for the threads that Python has none for."""
+    """The names that a target printed. Threads without a Python name get the kernel's."""
     names = {}
     for tid, name in said.items():
         if name is None:
@@ -32,7 +32,7 @@ def said_names(pid, said):
 
 
 def wait_each_used(seconds, pid, tids):
-    """Returns when each of these threads, which share a lock, has used so much more CPU time."""
+    """Returns when each of these threads, which share a lock, has used SECONDS more of CPU time."""
     def used(tid):
         with open("/proc/%d/task/%s/schedstat" % (pid, tid), encoding="ascii") as schedstat:
             return int(schedstat.read().split()[0]) / 1e9
@@ -54,7 +54,7 @@ def test_names_of_every_kind(python, target, speedscope):
     program = target(python, "thread_names.py")
     run, path = speedscope("-p", program.pid, "-r", 999)
     run.wait_sampling()
-    # One waits for input.
+    # The reader waits for input, and gets no samples.
     wait_each_used(0.03, program.pid, [tid for tid, name in program.said.items() if name != "reader"])
     assert run.interrupt().finish().status == 0, run.stderr
     expected = said_names(program.pid, program.said)
@@ -97,8 +97,8 @@ time.sleep(0.5)
 """
 
 
-def test_the_last_name_of_what_has_ended(any_python, speedscope):
-    """Long before the recording does."""
+def test_the_last_name_of_an_ended_thread(any_python, speedscope):
+    """The thread ends long before the recording."""
     run, path = speedscope("-r", 99, command=[*any_python.command, "-c", RENAMED])
     assert run.finish().status == 0, run.stderr
     assert "late" in names_in(path).values()
@@ -108,20 +108,20 @@ def test_the_last_name_of_what_has_ended(any_python, speedscope):
 @pytest.mark.proves("thread names")
 @pytest.mark.parametrize("way", ["fork", "thread"])
 def test_forked_childs_thread(python, target, speedscope, way):
-    """It has its name still, though not yet, up to 3.13, its number."""
+    """The forked thread keeps its name, though up to 3.13 its ID is not yet updated."""
     child = target(python, "forks.py", way).said
     run, path = speedscope("-p", child, "-r", 499, cpu=0.2)
     assert run.finish().status == 0, run.stderr
     assert names_in(path) == {child: "a thread that forks"}
 
 
-# What a thread that ended too soon keeps.
+# The kernel's name, which a thread keeps that ended before its Python name was read.
 KERNELS_NAME = re.compile(r"python[\d.]*(t|-dbg)?")
 
 
 @pytest.fixture
 def brief_threads(speedscope):
-    """brief_threads(PYTHON, COUNT, SECONDS, RATE): {tid: (name shown, name given)} of the sampled."""
+    """brief_threads(PYTHON, COUNT, SECONDS, RATE): {tid: (name shown, name given)} of the sampled threads."""
     def run_them(python, count, seconds, rate):
         program = os.path.join(PROGRAMS, "brief_threads.py")
         run, path = speedscope("-r", rate, command=[*python.command, program, count, seconds])
@@ -139,14 +139,14 @@ def test_no_thread_has_the_name_of_another(python, brief_threads, timely):
     names = brief_threads(python, 30, 0.03, 999)
     others = {tid: (shown, given) for tid, (shown, given) in names.items() if shown != given}
     assert all(KERNELS_NAME.fullmatch(shown) for shown, _ in others.values()), others
-    # How soon it is looked depends on how busy the machine is.
+    # On a busy machine names are read late.
     assert not timely or len(others) <= len(names) / 2, others
 
 
 @pytest.mark.prove("truth")
 @pytest.mark.proves("thread names")
 def test_every_thread_has_its_name(python, brief_threads):
-    """From the first to the last sample, those before it has its name and as it ends included."""
+    """All samples have the name, even those taken before the thread has it and while it ends."""
     names = brief_threads(python, 6, 0.6, 4999)
     assert {tid: shown for tid, (shown, _) in names.items()} == \
         {tid: given for tid, (_, given) in names.items()}
@@ -154,7 +154,7 @@ def test_every_thread_has_its_name(python, brief_threads):
 
 @pytest.mark.parametrize("arguments", [[], ["-t"]])
 def test_very_many_threads(any_python, speedscope, arguments):
-    """So many are told apart; further ones are as one, unless threads are wanted."""
+    """The profile has 1024 threads. Further ones are merged into one, unless -t asks for threads."""
     program = os.path.join(PROGRAMS, "brief_threads.py")
     run, path = speedscope("-r", 9999, *arguments, command=[*any_python.command, program, 1300, 0.001])
     assert run.finish().status == 0, run.stderr

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Tracepoints of the kernel as events: each call is on its line, with its number."""
+"""Kernel tracepoints as events: each call is attributed to its line, with its count or field."""
 
 import json
 import os
@@ -12,7 +12,7 @@ from folded import stacks
 
 WRITES, DATAGRAMS = 100, 50
 BYTES, PAYLOAD = 7, 13
-HEADERS = 14 + 20 + 8  # Ethernet, as the loopback device has it, IP, UDP
+HEADERS = 14 + 20 + 8  # Ethernet (also on the loopback device), IP, UDP
 WRITE_LINE, FAIL_LINE, SEND_LINE, RECEIVE_LINE = 10, 13, 18, 19
 SCRIPT = """import os, socket, sys
 null = os.open(os.devnull, os.O_WRONLY)
@@ -44,7 +44,7 @@ for line in sys.stdin:
 
 @pytest.fixture
 def caller(any_python, tmp_path):
-    """A program that writes and sends each time that it is asked."""
+    """A program that writes and sends on each request."""
     with answering(any_python, tmp_path / "caller.py", SCRIPT) as process:
         ask(process, 1)
         yield process
@@ -52,7 +52,7 @@ def caller(any_python, tmp_path):
 
 @pytest.fixture
 def record(profile, caller, tmp_path):
-    """record(ARGUMENT...): the path of the profile while it writes and sends once, the ledger, the run."""
+    """record(ARGUMENT...): (path of the profile, ledger, run) of one request, or of TIMES requests."""
     def run(*arguments, format_name="folded", times=1):
         return record_while_asked(profile, tmp_path, caller, times, format_name, *arguments)
     return run
@@ -87,7 +87,7 @@ def test_each_call_is_on_its_line(record, event, line, value):
     assert (said in run.stderr) == event.startswith("syscalls:")
 
 
-def test_it_is_sampled_beside_the_clock(record):
+def test_a_tracepoint_is_sampled_beside_the_clock(record):
     path, ledger, _ = record("-e", "cpu-clock", "-e", "net:net_dev_queue", "-r", "999", times=30,
                              format_name="speedscope")
     with open(path, encoding="utf-8") as file:
@@ -100,7 +100,7 @@ def test_it_is_sampled_beside_the_clock(record):
         assert event["samples"] == event["python"] + event["no_python"] + sum(event["errors"].values())
 
 
-def test_four_of_them(record):
+def test_four_events_at_once(record):
     names = ["syscalls:sys_enter_write:count", "syscalls:sys_exit_write:ret", "net:net_dev_queue", "cpu-clock"]
     _, ledger, _ = record(*(word for name in names for word in ("-e", name)), "--show", names[0])
     values = [ledger["per_event"][name]["value"] for name in names]
@@ -123,8 +123,8 @@ def test_kernel_frames_begin_at_the_tracepoint(record):
     assert all(any("udp_sendmsg" in name for name in names) for names in sent), sent
 
 
-def test_what_is_in_an_interrupt_has_that_reason(record):
-    """The kernel delivers a datagram of the loopback device in a softirq, and BPF does not tell whose it is."""
+def test_samples_in_an_interrupt_have_that_reason(record):
+    """The kernel delivers loopback datagrams in a softirq, and BPF does not know which thread they belong to."""
     event = "net:netif_receive_skb"
     path, ledger, _ = record("-n", "-e", event, "--any-context", times=20)
     assert {tuple(frame.name for frame in frames) for frames, _ in stacks(path)} == {("[in an interrupt]",)}
@@ -150,12 +150,12 @@ def test_what_is_in_an_interrupt_has_that_reason(record):
     (("syscalls:sys_exit_write:count",), "the end of the system call write has no field 'count': use ret"),
     (("syscalls:sys_exit_write", "-e", "syscalls:sys_exit_write"), "-e names syscalls:sys_exit_write twice"),
 ])
-def test_what_is_refused(profile, arguments, said):
+def test_invalid_events_are_refused(profile, arguments, said):
     run = profile.attempt("-p", os.getpid(), "-e", *arguments)
     assert run.status == 2 and said in run.stderr
 
 
-def test_without_symbols_only_the_threads_own_are_sampled(profile, caller, hiding_symbols):
+def test_without_symbols_only_system_calls_are_sampled(profile, caller, hiding_symbols):
     def attempt(event):
         return profile.start("-p", caller.pid, "-e", event, "-f", "folded", "-o", os.devnull,
                              prefix=hiding_symbols, files=False)
@@ -168,7 +168,7 @@ def test_without_symbols_only_the_threads_own_are_sampled(profile, caller, hidin
     assert run.interrupt().finish().status == 0, run.stderr
 
 
-def test_without_types_it_is_refused(profile, caller):
+def test_without_btf_tracepoints_are_refused(profile, caller):
     hidden = ["unshare", "--mount", "sh", "-e", "-c", 'mount -t tmpfs none /sys/kernel/btf; exec "$@"', "sh"]
     for words in ("-p", caller.pid, "-e", "net:net_dev_queue"), ("events", "net:net_dev_queue"):
         run = profile.start(*words, prefix=hidden, files=False).finish()
@@ -188,11 +188,11 @@ def test_fields_are_listed(profile):
     assert sent["skb.len"] == "unsigned int" and "skb.dev" not in sent
     assert "arg2, count" in {name.strip() for name in fields(profile, "syscalls:sys_enter_write")}
     assert [name.strip() for name in fields(profile, "syscalls:sys_exit_write")] == ["ret"]
-    # It need not be one that can be sampled.
+    # Fields are listed even for a tracepoint that is not sampled by default.
     assert fields(profile, "net:netif_receive_skb")
 
 
-def test_what_has_no_fields_is_said(profile):
+def test_events_without_fields_are_reported(profile):
     for name, said in (("page-faults", "page-faults is no tracepoint"), ("net:nothing", "this kernel has no tracepoint"),
                        ("elephants", "'elephants' is no known event")):
         run = profile.attempt("events", name)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Nothing in a profile but what was: no stack that never existed, no share that is not so."""
+"""A profile is true: it has no impossible stacks, and its shares are right."""
 
 import math
 import sys
@@ -20,7 +20,7 @@ FEW, MANY = 3_000, 50_000
 @pytest.mark.proves("impossible stacks")
 @pytest.mark.pythons(which=found_and_debug_pythons)
 @pytest.mark.parametrize("wanted", [FEW, pytest.param(MANY, marks=pytest.mark.prove("truth"))])
-def test_no_stack_that_never_was(python, target, profile, figure, measured, wanted):
+def test_no_impossible_stacks(python, target, profile, figure, measured, wanted):
     legal = DeepLegal(python, roots=("<module>", "work"))
     programs = [target(python, "deep.py") for _ in range(2)]
     arguments = [word for program in programs for word in ("-p", program.pid)]
@@ -48,8 +48,8 @@ SECONDS = 4
 
 
 def count_functions(run, pid, used, stolen):
-    """Samples of each function.  USED is each one's CPU time, by its own clock, over the run and little
-    more; STOLEN is in seconds of the same time."""
+    """The samples of each function.  USED is each function's CPU time by its own clock, over slightly more
+    than the run. STOLEN is the stolen time of the same period, in seconds."""
     def ours(frames):
         return frames[0].label.startswith("process %d:" % pid)
     counts = {name: 0 for name in FUNCTIONS}
@@ -59,7 +59,7 @@ def count_functions(run, pid, used, stolen):
                 counts[frame.name] += count
     total = sum(counts.values())
     expected, most = (time * run.ledger["rate_hz"] for time in (sum(used), sum(used) + stolen))
-    # Of what is stolen, ticks are missing, too: of several that came due, one comes.
+    # Stolen time also loses ticks: of several that came due, only one arrives.
     assert 0.5 * expected < total < 1.05 * most + 4 * math.sqrt(most)
     return list(counts.values())
 
@@ -68,7 +68,7 @@ def count_functions(run, pid, used, stolen):
 @pytest.mark.proves("shares")
 @pytest.mark.pythons(which=one_of_each_minor)
 def test_shares(python, target, profile, tmp_path, sampled_shares):
-    """At all rates at once, of a loop that runs freely and of one that a timer drives."""
+    """The shares of a free-running loop and of one driven by a timer, at all rates at once."""
     cycle_ms = CYCLES_MS[find_pythons().index(python) % len(CYCLES_MS)]
     programs = {}
     for kind, length in (("free", cycle_ms), ("timer", 3.7)):

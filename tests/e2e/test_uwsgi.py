@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""uWSGI, which loads libpython with a plug-in and forks workers, under load."""
+"""uWSGI under load: it loads libpython with a plug-in, and forks workers."""
 
 import os
 import socket
@@ -37,7 +37,7 @@ class Server:
                 return int(answer.read().partition(b"\r\n\r\n")[2])
 
     def workers(self):
-        """The pid of each of its workers."""
+        """The PIDs of its workers."""
         return children_of(self.target.pid)
 
     def keep_busy(self):
@@ -63,7 +63,7 @@ def server(target, tmp_path):
 def test_each_worker_is_profiled(server, profile, measured, cpu):
     workers = server.workers()
     assert len(workers) == WORKERS
-    # Who has not yet may be importing what it needs for it.
+    # A worker that has not answered yet may still be importing modules.
     wait_for(lambda: server.answered >= set(workers))
     pids = [word for pid in workers for word in ("-p", pid)]
     burnt = dict.fromkeys(workers, 0)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Time off the CPU beside the truth, and what it costs."""
+"""Compares off-CPU and wall time with the truth, and measures the cost."""
 
 import collections
 import os
@@ -21,7 +21,7 @@ LIVES = 8  # threads of lives.py beside the main one
 @pytest.mark.prove("waiting")
 @pytest.mark.proves("wall time")
 @pytest.mark.pythons(which=find_pythons)
-def test_the_wall_time_of_a_thread_is_its_life(python, target, profile, figure, measured):
+def test_the_wall_time_of_a_thread_is_its_lifetime(python, target, profile, figure, measured):
     program = target(python, "lives.py")
     run = profile("-p", program.pid, "--wall", "-t", "-r", 999, "-d", SECONDS)
     times = collections.Counter()
@@ -48,7 +48,7 @@ def test_the_wall_time_of_a_thread_is_its_life(python, target, profile, figure, 
 
 
 def trips(program, seconds):
-    """Round trips for each CPU second, over SECONDS."""
+    """Round trips per CPU second, over SECONDS."""
     def read():
         program.process.stdin.write(b"\n")
         program.process.stdin.flush()
@@ -64,7 +64,7 @@ def trips(program, seconds):
 @pytest.mark.prove("waiting")
 @pytest.mark.pythons(which=one_of_each_minor)
 def test_ping_pong_loses_nothing(python, target, profile, measured):
-    """The cost is reported only."""
+    """The cost is only reported."""
     program = target(python, "ping_pong.py")
     without, beside, ledgers = [], [], []
     for _ in range(ROUNDS):
@@ -83,7 +83,7 @@ def test_ping_pong_loses_nothing(python, target, profile, measured):
 
 
 def interpreters_file(program, python):
-    """The file that has the interpreter's functions, as PROGRAM sees it."""
+    """The file with the interpreter's functions, by its path as PROGRAM sees it."""
     with open("/proc/%d/maps" % program.pid, encoding="utf-8") as maps:
         libraries = [line.split()[-1] for line in maps if "libpython" in line]
     path = libraries[0] if libraries else os.readlink("/proc/%d/exe" % program.pid)
@@ -92,8 +92,8 @@ def interpreters_file(program, python):
 
 @pytest.mark.prove("waiting")
 @pytest.mark.pythons(which=one_of_each_minor)
-def test_no_stack_that_never_was_beside_other_events(python, target, profile, measured):
-    """The clock interrupts walks of switches, faults and calls."""
+def test_no_impossible_stacks_beside_other_events(python, target, profile, measured):
+    """The clock interrupts walks for context switches, page faults and calls."""
     legal = DeepLegal(python, roots=("<module>", "work"))
     program, busy = target(python, "deep.py"), target(python, "ping_pong.py")
     call = "uprobe:%s:PyEval_SaveThread" % interpreters_file(busy, python)

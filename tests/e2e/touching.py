@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""A program whose page faults are known."""
+"""A program with a known number of page faults."""
 
 import pytest
 
 from answering import answering
 
 PAGES = 1000
-LINE = 5  # that touches them
+LINE = 5  # the line that touches them
 SCRIPT = """import mmap, sys
 def touch():
     memory = mmap.mmap(-1, %d * mmap.PAGESIZE)
@@ -24,6 +24,6 @@ for line in sys.stdin:
 
 @pytest.fixture
 def toucher(any_python, tmp_path):
-    """A program that touches PAGES new pages in touch() each time that it is asked."""
+    """A program that touches PAGES new pages in touch() per request."""
     with answering(any_python, tmp_path / "toucher.py", SCRIPT) as process:
         yield process

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The input: for which machine it is, and the call frame information of a file. */
+/* The input: the machine, and a file's call frame information. */
 #include <elf.h>
 
 #include "input.h"
@@ -7,7 +7,7 @@
 
 #define ADDRESS 0x400000
 
-/* What the kernel trusts. */
+/* Checks what BPF relies on. */
 static void check_rows(const struct cfi_rows *rows)
 {
 	uint32_t none = ROW_NUMBERED(ROW_NONE, ROW_NO_CODE);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The input: a table of debug offsets, as it is or as changes of a real one.  A layout that comes
- * of it is one with which the kernel's walker stays within its bounds. */
+/* The input: a table of debug offsets, raw or as changes of a real one.  With each resulting
+ * layout, BPF's walker must stay within its bounds. */
 #include "input.h"
 
 static void check_layout(const struct offsets *offsets)

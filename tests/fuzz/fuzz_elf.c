@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The input: an ELF file, which is also what the memory of its process holds, or a name. */
+/* The input: an ELF file, which is also the memory of its process; or a name; or code. */
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -81,7 +81,7 @@ static void remove_file(void)
 	unlink(path);
 }
 
-/* Looks for probes in a file of these bytes, as in one of this process's own. */
+/* Looks for probes in a file of these bytes. */
 static void find_probes(const uint8_t *bytes, size_t size)
 {
 	static int fd = -1;
@@ -102,7 +102,7 @@ static void find_probes(const uint8_t *bytes, size_t size)
 	}
 }
 
-/* The same bytes as a mangled name. */
+/* Reads the same bytes as a mangled name. */
 static void read_as_name(const uint8_t *bytes, size_t size)
 {
 	char name[SYMBOLS_NAME_BYTES_MAX + 1] = "_Z", *shown;
@@ -115,7 +115,7 @@ static void read_as_name(const uint8_t *bytes, size_t size)
 	free(shown);
 }
 
-/* The same bytes as code. */
+/* Reads the same bytes as code. */
 static void decode(const uint8_t *code, size_t length)
 {
 	struct entry_gap gap;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The input: a layout, where the interpreters are, how memory changes, and the memory with modules,
- * classes and functions in it. */
+/* The input: a layout, the address of the interpreters, how memory changes, and the memory with
+ * modules, classes and functions. */
 #include <stdlib.h>
 
 #include "input.h"

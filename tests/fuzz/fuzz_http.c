@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The input: what a client says to the agent's server, or a server answers to what is pushed, up to
+/* The input: a client's request to the agent's server, or a server's response to a push, up to
  * the end of the connection.  Its first byte chooses. */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -24,13 +24,13 @@
 
 enum choice { REQUEST, WHOLE_REQUEST, ANSWER, PARTS_OF_ANSWER, ADDRESS, CHOICES };
 
-/* What stands for the recording. */
+/* Replaces the recording's profile. */
 static struct profile *profile;
 static struct input input;
 static int listening = -1, server_end = -1;
-static bool is_fake; /* nobody listens on the addresses of inputs */
+static bool is_fake; /* nothing listens on the addresses of inputs */
 
-/* The linker has those who mean these functions call them (see the Makefile). */
+/* The linker directs calls of these functions here (see the Makefile). */
 WRAP(void, recording__look, struct recording *recording, struct window *window)
 {
 	(void)recording;
@@ -115,12 +115,12 @@ static int connect_to_web(void)
 
 	CHECK(!getsockname(listening, (struct sockaddr *)&address, &length));
 	CHECK(!connect(fd, (struct sockaddr *)&address, length));
-	/* No port waits for what may still come. */
+	/* Closing leaves no port in TIME_WAIT. */
 	setsockopt(fd, SOL_SOCKET, SO_LINGER, &at_once, sizeof(at_once));
 	return fd;
 }
 
-/* Reads what there is; returns how much of it is in ANSWER. */
+/* Reads all available data; returns how much of it is in ANSWER. */
 static size_t read_answer(int fd, char *answer, size_t size)
 {
 	static char rest[1 << 16];
@@ -136,8 +136,8 @@ static size_t read_answer(int fd, char *answer, size_t size)
 	return length;
 }
 
-/* Sends TEXT, and waits for what is answered at once, or to what is asked to come later.  The
- * status of the first answer; 0: there was none. */
+/* Sends TEXT, and waits for an immediate or delayed response.  Returns the first response's
+ * status; 0: none came. */
 static int ask(struct web *web, const char *text, size_t length)
 {
 	static const struct timespec later = { PATIENCE_S, 0 };
@@ -161,7 +161,7 @@ static int ask(struct web *web, const char *text, size_t length)
 	return status;
 }
 
-/* A line of the input, without what would end one of a request. */
+/* Takes a line of the input, without characters that would end a header. */
 static char *take_line(void)
 {
 	const uint8_t *end = memchr(input.next, '\n', input.left);
@@ -175,7 +175,7 @@ static char *take_line(void)
 	return line;
 }
 
-/* A page of the web whose name leads here has that name for host. */
+/* Whether HOST is a name that a foreign web page could have had resolved to this machine. */
 static bool is_foreign(const char *host)
 {
 	size_t name = strspn(host, "abcdefghijklmnopqrstuvwxyz.-");
@@ -202,7 +202,7 @@ static void try_request(struct web *web)
 	free(query);
 }
 
-/* What a server that has answered with the input, and gone, is to libcurl. */
+/* For libcurl: a connection to a server that has responded with the input and closed it. */
 static curl_socket_t open_answered(void *context, curlsocktype purpose, struct curl_sockaddr *to)
 {
 	int ends[2];
@@ -213,7 +213,7 @@ static curl_socket_t open_answered(void *context, curlsocktype purpose, struct c
 	CHECK(!socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends));
 	send(ends[1], input.next, input.left, MSG_NOSIGNAL);
 	shutdown(ends[1], SHUT_WR);
-	/* Where it connects anew, the one before has gone. */
+	/* On a reconnect, the previous connection is gone. */
 	if (server_end >= 0)
 		close(server_end);
 	server_end = ends[1];

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The input: which format, the first line, an instruction, a line table. */
+/* The input: the format, the first line, an instruction, a line table. */
 #include "input.h"
 #include "python/lines.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The input: a layout, an address, how memory changes, and the memory with objects in it. */
+/* The input: a layout, an address, how memory changes, and the memory with objects. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The input: the words of a command line, one a line. */
+/* The input: the words of a command line, one per line. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The input: how much of a perf map comes at a time, and the map.  It names the same when it comes
- * at once. */
+/* The input: the size of the parts in which a perf map arrives, and the map.  It must give the
+ * same names as at once. */
 #include <string.h>
 
 #include "input.h"
@@ -8,7 +8,7 @@
 
 #define LOW_ADDRESSES 1024
 
-/* Gives the map SIZE bytes as a growing file: LOT more each time. */
+/* Reads SIZE bytes as a growing file: LOT more each time. */
 static struct perf_map *take(const uint8_t *bytes, size_t size, size_t lot)
 {
 	struct perf_map *map = perf_map__new();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The input: a list of pods in the first line, an event of a watch in each other. */
+/* The input: a list of pods in the first line, an event of a watch in each other line. */
 #include <stdlib.h>
 #include <string.h>
 

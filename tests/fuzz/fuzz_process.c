@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The input: what any file in a process's folder of /proc holds. */
+/* The input: the contents of every file in a process's folder of /proc. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,7 +19,7 @@ static struct input file;
 FILE *__real_fopen(const char *path, const char *mode);
 FILE *__wrap_fopen(const char *path, const char *mode);
 
-/* The linker has those who mean fopen() call this (see the Makefile). */
+/* The linker directs calls of fopen() here (see the Makefile). */
 FILE *__wrap_fopen(const char *path, const char *mode)
 {
 	if (strncmp(path, "/proc/", strlen("/proc/")) != 0)
@@ -30,10 +30,10 @@ FILE *__wrap_fopen(const char *path, const char *mode)
 ssize_t __wrap_target_file__read_on(pid_t pid, const char *path, int *fd, void *buffer,
 				    size_t length);
 
-/* What is read on and on, from its beginning. */
+/* The unread rest of a file. */
 static struct input rest;
 
-/* In parts that end within lines. */
+/* Reads in parts that end within lines. */
 ssize_t __wrap_target_file__read_on(pid_t pid, const char *path, int *fd, void *buffer,
 				    size_t length)
 {
@@ -67,7 +67,7 @@ static void check_mappings(void)
 	free(mappings);
 }
 
-/* The input as lines of cgroups, in which the chosen path is found again. */
+/* Reads the input as lines of cgroups; the chosen path must be among them. */
 static void check_cgroups(const uint8_t *bytes, size_t size)
 {
 	char *lines = strndup((const char *)bytes, size);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The input: a layout, where the interpreters are, how memory changes, records as the kernel sends
- * them, each behind its length, and the memory that they lead to.  They go all the way: to names,
- * to a profile, to every format. */
+/* The input: a layout, the address of the interpreters, how memory changes, BPF's records with a
+ * length each, and the memory that they lead to.  All are processed to the end: names, a
+ * profile, every format. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -59,7 +59,7 @@ static void count(void *context, uint64_t name, uint32_t event, struct amount am
 	profile__add(pipeline->profile, name >> 32, name, 0, amount);
 }
 
-/* Of the words that a process was started with; a process that has ended is known by them alone. */
+/* Reads the command line of a process that has ended: nothing else is known of it. */
 static void note(void *watcher, const struct process_record *record)
 {
 	struct identity identity = { 0 };
@@ -83,7 +83,8 @@ struct record {
 	size_t size;
 };
 
-/* Takes records until an empty one; each is copied, so that reading beyond its end is noticed. */
+/* Takes records until an empty one.  Each is copied, so the sanitizers notice reads beyond its
+ * end. */
 static int take_records(struct input *input, struct record *records)
 {
 	int taken = 0;
@@ -118,7 +119,7 @@ static void go_through(struct pipeline *pipeline, const struct record *records, 
 	slots__free(slots);
 }
 
-/* Mostly in the format that takes no time. */
+/* Mostly writes the fastest format. */
 static void write_profile(const struct profile *profile, unsigned int choice)
 {
 	static const struct output_format *const formats[] = { &output_html, &output_pprof,

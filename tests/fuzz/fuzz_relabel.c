@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The input: labels in the first line, and a rule in each other, which all count. */
+/* The input: labels in the first line, and a rule in each other line.  All rules apply. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,7 +13,7 @@
 #define VALUE_MAX  256
 #define RULES_MAX  8
 
-/* What a profile may have: strings without a NUL, not very long. */
+/* Labels that a profile may have: not too many, and strings without a NUL, not very long. */
 static json_t *read_labels(const char *text)
 {
 	json_t *labels = json_object(), *given = json_loads(text, 0, NULL), *value;

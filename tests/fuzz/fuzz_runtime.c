@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The input: how it changes while it is read; and what both the memory of a process and the one
- * file that it maps hold. */
+/* The input: how memory changes while it is read, and the contents of both a process's memory
+ * and its only mapped file. */
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -17,7 +17,7 @@ int __wrap_process__open_mapping(pid_t pid, pid_t reader, const struct mapping *
 ssize_t __wrap_process__program_mappings(pid_t pid, pid_t reader, struct mapping **mappings,
 					 bool *cut);
 
-/* The linker has those who mean the functions without __wrap_ call these (see the Makefile). */
+/* The linker directs calls of the functions without __wrap_ here (see the Makefile). */
 int __wrap_process__open_mapping(pid_t pid, pid_t reader, const struct mapping *mapping)
 {
 	int fd = memfd_create("fuzz", MFD_CLOEXEC);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The input: what people, and whoever writes their files, say to the agent and to a report.  Its
- * first byte chooses: the agent's words, its environment and two states of its file; a report's
- * words; where to push to; a file of credentials. */
+/* The input: the settings of the agent or of a report, as users and their tools write them.  Its
+ * first byte chooses: the agent's command line, environment and two states of its file; a
+ * report's command line; push destinations; a file of credentials. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,9 +23,9 @@
 #define LOCALHOST  "localhost"
 #define LOOPBACK_6 "[::1"
 
-/* What any file holds; libFuzzer has its own. */
+/* The contents of every file, except libFuzzer's own. */
 static struct {
-	char *text; /* NULL: what it holds itself */
+	char *text; /* NULL: its real contents */
 	size_t length;
 } file;
 
@@ -34,7 +34,7 @@ FILE *__wrap_fopen(const char *path, const char *mode);
 char *__wrap_store__open(const char *folder, enum store_access wanted, struct store **store);
 void __wrap_store__close(struct store *store);
 
-/* The linker has those who mean these functions call them (see the Makefile). */
+/* The linker directs calls of these functions here (see the Makefile). */
 FILE *__wrap_fopen(const char *path, const char *mode)
 {
 	return file.text ? fmemopen(file.text, file.length, "r") : __real_fopen(path, mode);
@@ -52,7 +52,8 @@ void __wrap_store__close(struct store *store)
 	CHECK(!store);
 }
 
-/* Cuts TEXT into lines, those that are variables apart; returns how many words there are. */
+/* Splits TEXT into words, one per line, and sets variables among them.  Returns the number of
+ * words. */
 static int take_words(char *text, char *words[WORDS_MAX + 1])
 {
 	int count = 1;
@@ -79,7 +80,7 @@ static void check(const struct options *options)
 	      (!options->listens_by_default && options->address));
 }
 
-/* What is printed as a file; the caller frees. */
+/* Returns the settings, printed as a file; the caller frees. */
 static char *print(const struct options *options)
 {
 	char *text;
@@ -91,7 +92,8 @@ static char *print(const struct options *options)
 	return text;
 }
 
-/* Takes from TEXT where each value is from; false where a file in YAML cannot hold it. */
+/* Removes from TEXT the comments on each value's source.  Returns false if a YAML file cannot
+ * hold it. */
 static bool strip(char *text)
 {
 	char *to = text, *valid;
@@ -116,7 +118,7 @@ static bool strip(char *text)
 	return is_text;
 }
 
-/* What is printed is a file that says the same. */
+/* Checks that the printed file gives the same settings. */
 static void check_printed(const struct options *options)
 {
 	char *words[] = { "agent", "--print-config", "--config", "printed", NULL };
@@ -181,12 +183,12 @@ static void try_report(char *text)
 	options__run(&verb_report, count, words);
 }
 
-/* Whether the host behind http:// is one that no packet leaves this machine for. */
+/* Whether packets to HOST, the part behind http://, stay on this machine. */
 static bool is_near(const char *host)
 {
 	size_t length;
 
-	/* One of an interface is, too. */
+	/* An address with an interface is local, too. */
 	if (strncmp(host, LOOPBACK_6, strlen(LOOPBACK_6)) == 0)
 		return strchr("]%", host[strlen(LOOPBACK_6)]);
 	length = strcspn(host, ":/");

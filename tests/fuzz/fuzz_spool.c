@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The input: files of a store's folder "push", as whoever can write to it may put them there. */
+/* The input: files in a store's folder "push", as anyone who can write to it may leave them. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,13 +12,13 @@
 #include "input.h"
 #include "push/queue.h"
 
-/* In memory: a disk takes 20 ms for an input. */
+/* In memory: on a disk, an input takes 20 ms. */
 #define FOLDER "/dev/shm/fuzz-spool-XXXXXX"
 
 #define FILES_MAX      16
 #define NAME_MAX_BYTES 40
 
-/* What becomes of a request that is found. */
+/* What happens to a request that is found. */
 enum fate { RESTS, MARKED, REMOVED, FATES };
 
 struct found {
@@ -30,7 +30,7 @@ struct found {
 static struct push_destinations destinations;
 static struct input input;
 
-/* Its name is what the bytes say that its number is, or any. */
+/* Takes a file's name: the number in its bytes, or an arbitrary name. */
 static void take_name(const char *bytes, size_t length, char name[NAME_MAX_BYTES + 1])
 {
 	uint64_t number = 0;
@@ -88,7 +88,7 @@ static void take(void *context, struct push_request *request, bool sent)
 
 static void use(struct spool *spool, struct push_request *request, enum fate fate)
 {
-	/* One of 256 MiB is allowed, but takes its time. */
+	/* A request of 256 MiB is allowed, but slow to load. */
 	if (request->length <= UINT16_MAX)
 		spool__load(spool, request);
 	switch (fate) {
@@ -103,7 +103,7 @@ static void use(struct spool *spool, struct push_request *request, enum fate fat
 	}
 }
 
-/* What FOLDER has, which becomes what the input says, or is removed. */
+/* Uses each request in FOLDER as the input says, or removes it. */
 static void use_all(int folder, bool remove)
 {
 	struct spool *spool = spool__open(folder, &destinations);

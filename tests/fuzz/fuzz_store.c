@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The input: rows of a store's tables, as whoever can write to its folder may put them there; or
- * all of the database's file.  What is read of it is written in some format. */
+/* The input: rows of a store's tables, as anyone who can write to its folder may leave them, or
+ * the whole database file.  The result is written in one of the formats. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,14 +10,14 @@
 #include "output/output.h"
 #include "store/database.h"
 
-/* There is always one. */
+/* Always exists. */
 #define FOLDER "/tmp"
 
 #define ROWS_MAX 200
 
 enum kind { NOTHING, SMALL_NUMBER, NUMBER, REAL, TEXT, BLOB, KINDS };
 
-/* The tables without what a store's own hold rows to. */
+/* The tables without a store's constraints on rows. */
 static const char tables[] = "PRAGMA application_id = 1887003248; PRAGMA user_version = 1;"
 			     "CREATE TABLE strings (id, text);"
 			     "CREATE TABLE functions (id, name, filename, short_filename,"
@@ -107,7 +107,7 @@ static void put_rows(sqlite3 *database)
 		sqlite3_finalize(statements[i]);
 }
 
-/* The linker has those who mean sqlite3_open_v2() and access() call these (see the Makefile). */
+/* The linker directs calls of sqlite3_open_v2() and access() here (see the Makefile). */
 int __wrap_sqlite3_open_v2(const char *path, sqlite3 **database, int flags, const char *vfs)
 {
 	int code = __real_sqlite3_open_v2(":memory:", database,
@@ -147,7 +147,7 @@ static void write_as(const struct output_format *format, const struct profile *p
 	free(text);
 }
 
-/* In one format, which the input chooses, for that takes longer than all else. */
+/* Writes one format, which the input chooses: writing takes longer than all the rest. */
 static void write_profile(const struct profile *profile, size_t choice)
 {
 	size_t count = 0;

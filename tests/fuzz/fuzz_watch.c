@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The input: what becomes of processes, in any order, as the kernel may tell it where some of it is
- * lost and numbers are used again; and what is found where user space then looks.  The tables are
- * the real ones; the kernel's map is as the input has it. */
+/* The input: events of processes in any order, as BPF may report them if some are lost and PIDs
+ * are reused; and what user space finds when it looks.  The tables are real; BPF's map follows
+ * the input. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -112,7 +112,7 @@ static void check_tables(const struct watch *watch)
 		CHECK(!watched->target || watched->target->key.serial == watched->key.serial);
 		CHECK(!watched->target || !watched->target->ended);
 		CHECK(!watched->target || !watched->unwanted);
-		/* Where there is a filter, each is asked about again. */
+		/* With a filter, each target is checked again. */
 		CHECK((!watched->target && !watched->unwanted) || watched->look_ns != INT64_MAX ||
 		      process_filter__is_empty(watch->filter));
 		set_aside += watched->unwanted != NULL;
@@ -126,7 +126,7 @@ static void check_tables(const struct watch *watch)
 	CHECK(set_aside == watch->set_aside);
 }
 
-/* What the kernel has of a process is what it tells, mostly. */
+/* BPF's entry of a process mostly agrees with its record. */
 static void take_record(struct watch *watch)
 {
 	pid_t pid = FIRST_PID + input__number(&input, 1) % PIDS;
@@ -157,7 +157,7 @@ static void take_record(struct watch *watch)
 	watch__note(watch, &record);
 }
 
-/* What is mapped, told by the other way. */
+/* A mapped file, reported by the other source of mappings. */
 static void take_file(struct watch *watch)
 {
 	const struct mapped_file file = { .part.inode = input__number(&input, 1) % 4,
@@ -183,7 +183,7 @@ static void end_all(struct watch *watch)
 	}
 }
 
-/* On the clock that input.c makes. */
+/* On the clock of input.c. */
 static void pause_ms(uint64_t milliseconds)
 {
 	const struct timespec pause = { 0, milliseconds * NS_PER_MS };

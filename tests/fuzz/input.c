@@ -10,7 +10,7 @@
 
 #define ARRAY_SIZE(array) (sizeof(array) / sizeof((array)[0]))
 
-/* No memory from here on; nor less than a line of it, so that long reads stay quick. */
+/* The end of memory; and the least memory that can be read, so long reads stay fast. */
 #define ADDRESS_LIMIT (1ULL << 46)
 #define MEMORY_MIN    64
 
@@ -20,7 +20,7 @@
 #define PATCHES_MAX 8
 #define IMAGE_WORDS 256
 
-/* What a look at the clock takes. */
+/* How long a read of the clock takes. */
 #define LOOK_NS 500000
 
 static int64_t now_ns;
@@ -60,7 +60,7 @@ static bool take_known(unsigned int choice, struct offsets *offsets)
 	return !offsets__lookup(version, choice / ARRAY_SIZE(versions) % 2, offsets);
 }
 
-/* Applies one of the real tables with some numbers of it changed. */
+/* Applies one of the real tables with some of its numbers changed. */
 static bool take_made(struct input *input, unsigned int choice, struct offsets *offsets)
 {
 	static const struct {
@@ -107,8 +107,8 @@ void memory__set(const uint8_t *bytes, size_t size, unsigned int every)
 int __wrap_clock_gettime(clockid_t clock, struct timespec *now);
 int __wrap_nanosleep(const struct timespec *requested, struct timespec *left);
 
-/* The linker has those who mean clock_gettime() and nanosleep() call these: an input takes the same
- * way each time, and quickly. */
+/* The linker directs calls of clock_gettime() and nanosleep() here, so that runs are fast and
+ * reproducible. */
 int __wrap_clock_gettime(clockid_t clock, struct timespec *now)
 {
 	(void)clock;
@@ -124,7 +124,7 @@ int __wrap_nanosleep(const struct timespec *requested, struct timespec *left)
 	return 0;
 }
 
-/* In place of user/reading/reader.c: what an input says comes at once. */
+/* Replaces user/reading/reader.c: reads complete at once. */
 int reader__begin(void)
 {
 	return 0;
@@ -199,7 +199,7 @@ void reader__relieve(void)
 {
 }
 
-/* From here on in place of user/target/target_memory.c. */
+/* From here on replaces user/target/target_memory.c. */
 int target_memory__read(pid_t pid, uint64_t address, void *buffer, size_t length)
 {
 	uint8_t *to = buffer;

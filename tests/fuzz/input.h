@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the fuzzers share: an input's parts, and a target's memory that is made of one. */
+/* Shared by the fuzzers: the parts of an input, and a target's memory made from one. */
 #ifndef PYBPFPROF_TEST_INPUT_H
 #define PYBPFPROF_TEST_INPUT_H
 
@@ -9,29 +9,28 @@
 
 #include "offsets.h"
 
-/* What libFuzzer calls with each input. */
+/* libFuzzer calls this with each input. */
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
 
-/* The part of an input that was not taken yet. */
+/* The rest of an input. */
 struct input {
 	const uint8_t *next;
 	size_t left;
 };
 
-/* Takes SIZE bytes; what the input has not is 0. */
+/* Takes SIZE bytes; missing bytes are 0. */
 void input__take(struct input *input, void *part, size_t size);
 uint64_t input__number(struct input *input, size_t width);
 
-/* Takes a layout: a known version's, or what a table of debug offsets says that the input made of a
- * real one.  False where that is refused. */
+/* Takes a layout: a known version's, or that of a real table of debug offsets with changes from
+ * the input.  Returns false if it is refused. */
 bool input__take_offsets(struct input *input, struct offsets *offsets);
 
-/* Makes the SIZE bytes at BYTES, again and again, all of every target's memory below the addresses
- * at which none is: what points anywhere points to them.  Unless EVERY is 0, one in so many reads
- * finds a byte changed. */
+/* Makes the SIZE bytes at BYTES, repeated, the memory of every target below a limit, so every
+ * pointer leads to them.  Unless EVERY is 0, one of EVERY reads finds a byte changed. */
 void memory__set(const uint8_t *bytes, size_t size, unsigned int every);
 
-/* Ends the program: the input has led to what must not be. */
+/* Crashes: the input has broken a rule. */
 #define CHECK(condition)                  \
 	do {                              \
 		if (!(condition))         \

@@ -1,12 +1,12 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Fetches what Debian's suites have for arm64, for machines that are not.
+"""Fetches arm64 packages of Debian's suites, for tests on other architectures.
 
     sudo tests/interpreters/arm64.py [SUITE...]
 
 Each suite goes to $PYBPFPROF_TEST_CACHE/arm64/SUITE, as a root folder like those of debian.py: an
-interpreter and all that it depends on.  In that of SYSROOT is also what `make ARCH=arm64` compiles
-and links with, and a shell.
+interpreter and all its dependencies.  The one of SYSROOT also has the headers and libraries for
+`make ARCH=arm64`, and a shell.
 """
 
 import os
@@ -44,7 +44,7 @@ def fetch_one(suite):
 
 
 def fetch(suites=tuple(PYTHONS)):
-    """Fetches what is not there yet.  A debian.Outcome for each."""
+    """Fetches the missing suites.  Returns a debian.Outcome for each."""
     return [debian.provide(suite, is_there, fetch_one)._replace(name=suite + " for " + ARCHITECTURE)
             for suite in suites]
 

@@ -1,11 +1,11 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Builds the interpreters that no package holds, for the tests.
+"""Builds interpreters for the tests that no package contains.
 
     sudo tests/interpreters/build.py [BUILD...]
 
-It is CPython as in Debian's source package, which apt-get verifies as debian.py says, compiled by
-this machine's own tools.  It goes to $PYBPFPROF_TEST_CACHE/built/BUILD, which is its prefix.
+The source is CPython's in Debian's source package, which apt-get verifies as debian.py describes.
+This machine's own tools compile it.  Its prefix is $PYBPFPROF_TEST_CACHE/built/BUILD.
 """
 
 import collections
@@ -23,20 +23,20 @@ SUITE = "trixie"
 PACKAGE = "python3.13"
 BUILD_TIMEOUT_S = 3600
 
-# options: of configure; program: in the prefix's bin; kind: as tests/e2e/pythons.py calls it;
-# modules: what must be there; environment: of configure and make; edit: a file, what is in it, and
-# what is to be in its place.
+# options: of configure; program: in the prefix's bin; kind: as in tests/e2e/pythons.py; modules:
+# must be importable; environment: of configure and make; edit: a file, a text in it, and its
+# replacement.
 Build = collections.namedtuple("Build", "options program kind modules environment edit",
                                defaults=("ctypes, hashlib, ssl, zlib", {}, None))
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-# Of the libraries that CPython may use, Debian has none for musl.
+# Debian has none of CPython's optional libraries for musl.
 MUSL = {"CC": os.path.join(HERE, "musl-gcc.sh"), "PKG_CONFIG": "false"}
 
 BUILDS = {
     "3.13t": Build("--disable-gil", "python3.13t", "free-threaded"),
     "3.13musl": Build("--without-static-libpython", "python3.13", "musl", "_thread", MUSL),
-    # It asks for an LLVM that not every Debian has; the next one compiles it as well.
+    # It requires an LLVM that some Debian suites lack; the next version compiles it as well.
     "3.13jit": Build("--enable-experimental-jit", "python3.13", "jit",
                      environment={"PYTHON_FOR_REGEN": sys.executable},
                      edit=("Tools/jit/_llvm.py", "_LLVM_VERSION = 18", "_LLVM_VERSION = 19")),
@@ -57,7 +57,7 @@ def is_there(name):
 
 
 def fetch_source(folder):
-    """Unpacks the source package of the interpreter as its authors have published it."""
+    """Unpacks the interpreter's original sources from the source package."""
     apt = debian.Apt(SUITE, tempfile.mkdtemp(dir=folder), debian.native_architecture(),
                      sources=True)
     archive = next(iter(apt.source(PACKAGE)), None)
@@ -80,14 +80,14 @@ def change_source(source, edit):
 
 
 def compile_build(name, folder):
-    """Compiles one interpreter in FOLDER and puts it into its place."""
+    """Compiles one interpreter in FOLDER and installs it."""
     source = fetch_source(folder)
     if BUILDS[name].edit:
         change_source(source, BUILDS[name].edit)
     installed = os.path.join(folder, "installed")
     options = [*OPTIONS.split(), *BUILDS[name].options.split(), "--prefix=" + prefix_of(name)]
     jobs = "-j%d" % len(os.sched_getaffinity(0))
-    # What the make that runs the tests was told is not for this one.
+    # The options of the make that runs the tests do not apply to this one.
     environment = {name: value for name, value in os.environ.items()
                    if name not in ("MAKEFLAGS", "MFLAGS", "MAKELEVEL")}
     environment.update(BUILDS[name].environment)
@@ -109,7 +109,7 @@ def build_one(name):
 
 
 def build(names=tuple(BUILDS)):
-    """Builds what is not there yet.  A debian.Outcome for each."""
+    """Builds the missing interpreters.  Returns a debian.Outcome for each."""
     return [debian.provide(name, is_there, build_one) for name in names]
 
 

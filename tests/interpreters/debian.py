@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Fetches the interpreters that other suites of Debian have, for the tests.
+"""Fetches the interpreters of other Debian suites, for the tests.
 
     sudo tests/interpreters/debian.py [SUITE...]
 
@@ -8,13 +8,13 @@ Everything goes to $PYBPFPROF_TEST_CACHE, /var/cache/pybpfprof-tests by default,
 until it is removed by hand:
 
     pythons/SUITE/                               the suite's /usr and /etc: its interpreters,
-                                                 libpythons, all that they depend on, their
-                                                 debug builds, and programs that embed one
+                                                 libpythons, all dependencies, their debug
+                                                 builds, and programs that embed one
     headers/SUITE/usr/include/python3.N/         their headers, for x86-64 and for aarch64
     aarch64/SUITE/usr/include/                   the C library's headers for aarch64
 
-The packages are those that apt-get resolves and verifies, from the mirror that this machine's own
-sources name, with lists, state and archives of its own: the machine's packages are not touched.
+apt-get resolves and verifies the packages, from the mirror in this machine's own sources.  It has
+separate lists, state and archives, so the machine's packages do not change.
 """
 
 import collections
@@ -34,7 +34,7 @@ SUITES = {
     "trixie": ("3.13",),
     "sid": ("3.14", "3.15"),
 }
-# Programs in which an interpreter runs.
+# Programs that embed an interpreter.
 EMBEDDING = {"bookworm": ("uwsgi-core", "uwsgi-plugin-python3")}
 CACHE = os.environ.get("PYBPFPROF_TEST_CACHE", "/var/cache/pybpfprof-tests")
 KEYRING = "/usr/share/keyrings/debian-archive-keyring.gpg"
@@ -46,7 +46,7 @@ C_LIBRARY_HEADERS = ("libc6-dev", "libcrypt-dev", "linux-libc-dev")
 ENTER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "enter.sh")
 FETCH_TIMEOUT_S = 600
 
-# The system's settings hold (a proxy, say), but none of its lists, hooks and packages.
+# The system's settings apply, such as a proxy, but not its lists, hooks and packages.
 CONFIGURATION = """
 Dir::State "{folder}/state";
 Dir::State::status "{folder}/status";
@@ -70,7 +70,7 @@ APT::Architecture "{architecture}";
 APT::Architectures {{ "{architecture}"; }};
 """
 
-# outcome: "there", "unreachable" or "failed"; reason: why it is not there.
+# outcome: "there", "unreachable" or "failed"; reason: why it is missing.
 Outcome = collections.namedtuple("Outcome", "name outcome reason")
 
 # An Apt for this machine's architecture, and one for CROSS_ARCHITECTURE.
@@ -82,7 +82,7 @@ class Unreachable(Exception):
 
 
 class Failure(Exception):
-    """What could be reached, but did not come out right."""
+    """The mirror was reached, but something failed."""
 
 
 def say(text):
@@ -90,7 +90,7 @@ def say(text):
 
 
 def run(command, error, stdin=subprocess.DEVNULL, timeout=FETCH_TIMEOUT_S, **options):
-    """The output of a command; raises ERROR, a class, where it fails."""
+    """The output of a command.  Raises ERROR, a class, if it fails."""
     try:
         ended = subprocess.run(command, stdin=stdin, stdout=subprocess.PIPE,
                                stderr=subprocess.STDOUT, universal_newlines=True,
@@ -105,7 +105,7 @@ def run(command, error, stdin=subprocess.DEVNULL, timeout=FETCH_TIMEOUT_S, **opt
 
 
 def find_mirror():
-    """Where this machine's own packages of Debian's main come from."""
+    """The mirror of this machine's own packages of Debian's main."""
     codename = ""
     with open("/etc/os-release", encoding="utf-8") as release:
         for line in release:
@@ -124,8 +124,8 @@ def native_architecture():
 
 
 class Apt:
-    """apt-get for another suite, or for its SOURCES, with everything of its own in FOLDER, for
-    ARCHITECTURE."""
+    """apt-get for another suite, or for its SOURCES, for ARCHITECTURE, with all its files in
+    FOLDER."""
 
     def __init__(self, suite, folder, architecture, sources=False):
         self.folder = folder
@@ -168,7 +168,7 @@ class Apt:
 
 
 def make_root(root):
-    """A root folder, whose /lib and the like are links into /usr."""
+    """Makes a root folder, in which /lib and similar folders are links into /usr."""
     for name in "bin", "sbin", "lib", "lib64":
         os.makedirs(os.path.join(root, "usr", name))
         os.symlink("usr/" + name, os.path.join(root, name))
@@ -176,7 +176,7 @@ def make_root(root):
 
 
 def unpack(archives, root, without=()):
-    """Unpacks archives into ROOT; not what the patterns WITHOUT match."""
+    """Unpacks archives into ROOT, except what the patterns WITHOUT match."""
     for archive in archives:
         with subprocess.Popen(["dpkg-deb", "--fsys-tarfile", archive],
                               stdout=subprocess.PIPE) as reader:
@@ -199,7 +199,7 @@ def debug_packages_of(suite):
 def fetch_pythons(suite, apts, root):
     make_root(root)
     unpack(apts.native.closure(packages_of(suite)), root)
-    # What a debug build needs, its release has brought.
+    # The release's packages contain what a debug build needs.
     unpack(apts.native.alone(debug_packages_of(suite)), root, NOT_OF_DEBUG_BUILDS)
     for version in SUITES[suite]:
         for program in "python" + version, DEBUG_PROGRAM % version:
@@ -207,7 +207,7 @@ def fetch_pythons(suite, apts, root):
 
 
 def fetch_headers(suite, apts, root):
-    """Of both architectures, which share all files but pyconfig.h."""
+    """Fetches headers for both architectures, which share all files except pyconfig.h."""
     packages = ["libpython%s-dev" % version for version in SUITES[suite]]
     make_root(root)
     unpack(apts.native.alone(packages) + apts.cross.alone(packages), root)
@@ -215,7 +215,7 @@ def fetch_headers(suite, apts, root):
 
 
 def fetch_c_library_headers(_suite, apts, root):
-    """The kernel's are links into usr/lib/linux since trixie."""
+    """Since trixie, the kernel's headers are links into usr/lib/linux."""
     make_root(root)
     unpack(apts.cross.alone(C_LIBRARY_HEADERS), root)
     for folder in glob.glob(os.path.join(root, "usr", "lib", "*-linux-gnu")):
@@ -228,7 +228,7 @@ CONTENTS = {
     "aarch64": fetch_c_library_headers,
 }
 
-# What a folder was made from: where it is another by now, it is made anew.
+# The recipe of a folder.  A folder with another recipe is made again.
 RECIPES = {"pythons": " with debug builds", "headers": " for both architectures", "aarch64": ""}
 
 
@@ -238,7 +238,7 @@ def recipe(what, suite):
 
 
 def has_recipe(root, recipe):
-    """Whether what ROOT holds was made by this recipe."""
+    """Whether ROOT was made with this recipe."""
     try:
         with open(os.path.join(root, "recipe"), encoding="utf-8") as file:
             return file.read() == recipe
@@ -256,7 +256,7 @@ def write_recipe(root, recipe):
 
 
 def move_into_place(root, place, folder):
-    """Makes ROOT be PLACE; what was there goes to FOLDER, which is to be removed."""
+    """Moves ROOT to PLACE.  The old PLACE goes to FOLDER, which the caller removes."""
     os.makedirs(os.path.dirname(place), exist_ok=True)
     if os.path.exists(place):
         os.rename(place, tempfile.mkdtemp(dir=folder))
@@ -264,12 +264,13 @@ def move_into_place(root, place, folder):
 
 
 def is_there(suite):
-    """Whether all of a suite is cached, of the versions that are wanted now."""
+    """Whether all of a suite is cached, in the versions that are wanted now."""
     return all(is_cached(what, suite) for what in CONTENTS)
 
 
 def fetch_root(suite, architecture, program, packages, place):
-    """Makes PLACE a root folder of a suite's PACKAGES for an architecture, which have usr/bin/PROGRAM."""
+    """Makes PLACE a root folder of a suite's PACKAGES for an architecture, which have
+    usr/bin/PROGRAM."""
     started = time.monotonic()
     say("%s for %s: fetching %s" % (suite, architecture, program))
     with tempfile.TemporaryDirectory(prefix="fetching-", dir=CACHE) as folder:
@@ -302,7 +303,7 @@ def fetch_suite(suite):
 
 @contextlib.contextmanager
 def only_one():
-    """One process at a time fetches; a second one waits, and then finds everything there."""
+    """One process at a time fetches.  A second one waits, and then finds everything present."""
     os.makedirs(CACHE, exist_ok=True)
     with open(os.path.join(CACHE, "lock"), "w", encoding="utf-8") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
@@ -312,7 +313,7 @@ def only_one():
 
 
 def provide(name, is_there, make):
-    """Calls MAKE for what is not there yet.  Its Outcome."""
+    """Calls MAKE unless NAME is present.  Returns its Outcome."""
     try:
         if not is_there(name):
             with only_one():
@@ -326,7 +327,7 @@ def provide(name, is_there, make):
 
 
 def fetch(suites=tuple(SUITES)):
-    """Fetches what is not there yet.  An Outcome for each."""
+    """Fetches the missing suites.  Returns an Outcome for each."""
     return [provide(suite, is_there, fetch_suite) for suite in suites]
 
 
@@ -342,14 +343,14 @@ def headers_of(suite):
 
 
 def find_c_library_headers():
-    """The suites whose C library's headers for aarch64 are in the cache, each with their root."""
+    """{suite: root} of the C library's headers for aarch64 in the cache."""
     return {suite: os.path.join(CACHE, "aarch64", suite)
             for suite in SUITES if is_cached("aarch64", suite)}
 
 
 def run_as_program(known, provide_all, usage):
-    """Provides what the arguments name, of KNOWN; without, all.  The exit status: 1 where some could
-    not be reached, 2 where more than that is wrong."""
+    """Provides the items of KNOWN that the arguments name; without arguments, all.  Returns the
+    exit status: 1 if some could not be reached, 2 if anything else failed."""
     if set(sys.argv[1:]) - set(known):
         return usage.strip()
     results = provide_all(sys.argv[1:] or known)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""A 32-bit interpreter, which is not supported: Debian's for i386, in $PYBPFPROF_TEST_CACHE/i386/SUITE, a
-root folder like those of debian.py."""
+"""A 32-bit interpreter, which is not supported.  It is Debian's for i386, in
+$PYBPFPROF_TEST_CACHE/i386/SUITE, a root folder like those of debian.py."""
 
 import os
 
@@ -17,6 +17,6 @@ def is_there(_name):
 
 
 def fetch():
-    """Fetches it where it is not there yet.  Its debian.Outcome."""
+    """Fetches it if it is missing.  Returns its debian.Outcome."""
     return debian.provide(SUITE + " for i386", is_there, lambda _name: debian.fetch_root(
         SUITE, "i386", "python" + VERSION, PACKAGES, ROOT))

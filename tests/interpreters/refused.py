@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Pythons that are not supported, but for i386.py's: Debian's PyPy, and an emulator that runs one of
-arm64.py's, in $PYBPFPROF_TEST_CACHE/pypy/SUITE and $PYBPFPROF_TEST_CACHE/qemu/SUITE, root folders like
-those of debian.py."""
+"""Pythons that are not supported, besides that of i386.py: Debian's PyPy, and an emulator that
+runs one of arm64.py's.  They are in $PYBPFPROF_TEST_CACHE/pypy/SUITE and
+$PYBPFPROF_TEST_CACHE/qemu/SUITE, root folders like those of debian.py."""
 
 import os
 
@@ -26,13 +26,13 @@ def fetch_one(name):
 
 
 def fetch(name):
-    """Fetches it where it is not there yet.  Its debian.Outcomes."""
+    """Fetches it if it is missing.  Returns its debian.Outcomes."""
     outcomes = [debian.provide(name, is_there, fetch_one)]
     return outcomes + arm64.fetch((FOREIGN_SUITE,)) if name == "qemu" else outcomes
 
 
 def command_of(name):
-    """What starts its Python."""
+    """The command that starts its Python."""
     program = "/usr/bin/" + PROGRAMS[name][0]
     if name == "pypy":
         return [debian.ENTER, root_of(name), program]

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What aarch64 has of its own in the machines of tests/kernels."""
+"""The properties of aarch64 machines in tests/kernels."""
 
-# Pointers are authenticated by a function that takes the emulator no longer than others.
+# The emulator computes this kind of pointer authentication as fast as other instructions.
 EMULATOR = ("qemu-system-aarch64", "-machine", "virt", "-cpu", "max,pauth-impdef=on")
 CONSOLE, RESULTS = "ttyAMA0", "ttyS0"
 RESULTS_PORT = ("-chardev", "file,id=results,path={}", "-device", "pci-serial,chardev=results")

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """closure.py ROOT PROGRAM...: copies into ROOT what this Python needs to run these programs.
 
-That is what it has loaded once it has imported what they import: its executable, shared libraries
-and modules, these compiled, too.  Runs on every Python from 2.7 on.
+That is what it has loaded after importing their imports: its executable, shared libraries and
+modules, also compiled.  Runs on every Python from 2.7 on.
 """
 
 import ast
@@ -18,7 +18,7 @@ MAPPED = re.compile(r"\S+ r-xp (?:\S+ ){3} *(/.*)\n")
 
 
 def import_all(program):
-    """Imports what PROGRAM does; of two modules that replace each other, what there is."""
+    """Imports the imports of PROGRAM.  Of alternative modules, those that exist are imported."""
     with io.open(program, encoding="utf-8") as source:
         tree = ast.parse(source.read())
     for node in ast.walk(tree):
@@ -34,7 +34,7 @@ def import_all(program):
 
 
 def place(root, path):
-    """Where PATH, whose folder may be reached by links, belongs in ROOT."""
+    """The place of PATH in ROOT, with links in its folder resolved."""
     folder = os.path.realpath(os.path.dirname(path))
     try:
         os.makedirs(root + folder)
@@ -51,7 +51,8 @@ def copy(root, path):
 
 
 def copy_links(root, path):
-    """The links beside PATH, and the loader's name in the executables, which lead to it."""
+    """Copies the links to PATH beside it, and the loader's name in executables, which is such a
+    link."""
     for folder in {os.path.dirname(path), "/lib64", "/lib"}:
         for name in os.listdir(folder) if os.path.isdir(folder) else ():
             link = os.path.join(folder, name)
@@ -62,7 +63,7 @@ def copy_links(root, path):
 
 
 def copy_module(root, path):
-    """PATH is a module's __file__, which in 2.7 may be the compiled one."""
+    """Copies a module.  PATH is its __file__, which in 2.7 may be the compiled one."""
     source = path[:-1] if path.endswith(".pyc") else path
     copy(root, source)
     if source.endswith(".py"):

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Fetches Debian's kernels for the tests, as tests/interpreters/debian.py does its interpreters.
+"""Fetches Debian's kernels for the tests, as tests/interpreters/debian.py fetches interpreters.
 
 A kernel stays in the tests' cache, as kernels/ARCHITECTURE/NAME/vmlinuz-RELEASE, until it is
-removed by hand, and beside it the one module that a test needs, overlay.ko.  NAME is what a test
-calls it; which release that is, its suite says.  What an architecture's own is, the module of its
-name beside this one says.
+removed by hand.  The only module that a test needs, overlay.ko, is beside it.  NAME is the tests'
+name for the kernel; its suite determines the release.  The module named ARCHITECTURE, beside this
+one, has the properties of the architecture.
 """
 
 import glob
@@ -20,7 +20,7 @@ import debian  # noqa: E402
 
 SUITES = {"5.10": "bullseye", "6.1": "bookworm", "6.12": "trixie", "newest": "sid"}
 OLDEST, *_, NEWEST = SUITES
-# A metapackage leads to an image, and an image that is empty to its kernel and its modules.
+# A metapackage depends on an image, and an empty image on its kernel and its modules.
 NEXT_PACKAGE = re.compile(r"\blinux-(?:image|binary|modules)-\d[^ ,|]*")
 KERNEL = "boot/vmlinuz-*", "usr/lib/modules/*/vmlinuz"
 MODULE = "overlay.ko"
@@ -62,7 +62,7 @@ def find_unpacked(root, patterns):
 
 
 def extract_module(path, target):
-    """As one that the machines' busybox can load."""
+    """Unpacks a module so that the machines' busybox can load it."""
     read = lzma.open if path.endswith(".xz") else open
     with read(path, "rb") as packed, open(target, "wb") as file:
         shutil.copyfileobj(packed, file)
@@ -84,7 +84,7 @@ def fetch_from(suite, name, architecture):
 
 
 def fetch(name, architecture):
-    """The path of a kernel; debian.Unreachable or debian.Failure says why there is none."""
+    """The path of a kernel.  Raises debian.Unreachable or debian.Failure."""
     if not find(name, architecture):
         with debian.only_one():
             if not find(name, architecture):

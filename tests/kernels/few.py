@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""As own.py, with only what `make test` needs: two Pythons, the oldest and the newest."""
+"""As own.py, but only what `make test` needs: two Pythons, the oldest and the newest."""
 
 import own
 from own import ARCHITECTURE, OUTPUT, add_agent, add_libraries, add_python  # noqa: F401

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What is in a machine of aarch64 where this one is not: Debian's packages for that.
+"""The contents of an aarch64 machine on a host of another architecture: Debian's packages.
 
-Which modules a Python needs for a program, its twin says: the same suite's Python for this machine.
-Modules are the same for both, compiled ones, too; machine code is taken from the packages.
+A Python's twin, which is the same suite's Python for this machine, tells which modules a program
+needs.  Modules are the same for both, also compiled ones.  Machine code comes from the packages.
 """
 
 import functools
@@ -21,12 +21,12 @@ import debian  # noqa: E402
 import pythons as all_pythons  # noqa: E402
 
 ARCHITECTURE = "aarch64"
-OUTPUT = "arm64"  # as make's ARCH
+OUTPUT = "arm64"  # as in make's ARCH
 WANTED = (3, 11), (3, 13)
 BUILT = ("verifier_cost.so",)
 LIBRARIES = "/usr/lib/aarch64-linux-gnu"
 NEEDED = re.compile(r"program interpreter: (/[^\]]+)|\(NEEDED\).*\[(.+)\]")
-# cpython-311-x86_64-linux-gnu.so, in the name of a module.
+# In a module's name: cpython-311-x86_64-linux-gnu.so.
 SUFFIX = re.compile(r"(\.cpython-\d+)-\w+-linux-gnu\.so$")
 ELF = b"\x7fELF"
 
@@ -36,14 +36,14 @@ def origin_of(python):
 
 
 def is_twin(python):
-    """Whether the packages have just that version."""
+    """Whether the packages have exactly that version."""
     with open(origin_of(python) + python.path, "rb") as file:
         return b"\0%d.%d.%d" % python.version in file.read()
 
 
 @functools.lru_cache(maxsize=None)
 def pythons():
-    """Those that have a twin, whose command is theirs on this machine."""
+    """Pythons that have a twin.  Their command is the twin's, for this machine."""
     found = []
     for suite, root, version in debian.find_interpreters():
         if arm64.PYTHONS.get(suite) != version or not arm64.is_there(suite):
@@ -57,19 +57,19 @@ def pythons():
 
 
 def missing():
-    """What is missing without which there is no machine."""
+    """The missing requirements for a machine."""
     tools = [name for name in ("cpio", "readelf") if not shutil.which(name)]
     has_agent = any(not python.root for python in pythons())
     return tools + ["Python for aarch64"] * (not has_agent)
 
 
 def tools():
-    """{name there: path here} of programs of /usr/bin."""
+    """{name there: path here} of programs in /usr/bin."""
     return {"busybox": arm64.root_of(arm64.SYSROOT) + "/bin/busybox"}
 
 
 def needed_by(path):
-    """The loader's name and the libraries' of a program or a library."""
+    """The names of the loader and libraries of a program or a library."""
     listed = subprocess.run(["readelf", "--wide", "--segments", "--dynamic", path], check=True,
                             stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
                             universal_newlines=True).stdout
@@ -83,7 +83,7 @@ def is_elf(path):
 
 
 def add_libraries(root, path, origin=arm64.root_of(arm64.SYSROOT)):
-    """What a program is linked with, the loader, too; nothing for a static one."""
+    """Adds the loader and libraries of a program; nothing for a static one."""
     for name in needed_by(path) if is_elf(path) else ():
         if not os.path.exists(root + name):
             image.add_file(root, origin + name, name)
@@ -91,8 +91,8 @@ def add_libraries(root, path, origin=arm64.root_of(arm64.SYSROOT)):
 
 
 def add_module(root, twin, name, origin):
-    """NAME of what the twin has loaded, TWIN: its executable, a module, or a library, of which it
-    has others."""
+    """Adds NAME, which the twin has loaded and which is in the folder TWIN: its executable, a
+    module, or a library.  The foreign Python has libraries of its own."""
     if not is_elf(twin + name):
         image.add_file(root, twin + name, name)
     elif os.path.dirname(name) == "/usr/bin" or SUFFIX.search(name):
@@ -112,7 +112,7 @@ def add_python(root, python, programs):
 
 
 def add_agent(root, programs):
-    """The Python that runs these programs there; its path."""
+    """Adds the Python that runs these programs there; returns its path."""
     python = next(python for python in pythons() if not python.root)
     add_python(root, python, programs)
     return python.path

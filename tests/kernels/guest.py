@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""guest.py KERNEL: does the jobs of /jobs.json, inside a machine of tests/kernels.
+"""guest.py KERNEL: runs the jobs of /jobs.json, inside a machine of tests/kernels.
 
-A job is one run of the profiler: after what root does first, on programs, if any, that are all
-running, and with all of root's privileges or as nobody with some capabilities, to which some kernels
-may add; a job for some kernels only has no result in others.  The result is a line of standard output:
-its name and what came of it, as JSON, deflated and in base64, for a serial port is slow.  What is right
-or wrong, the host says.
+A job is one run of the profiler, after a command that root runs first, usually on programs that are
+all running.  The profiler has all of root's privileges, or runs as nobody with some capabilities;
+some kernels need additional ones.  A job for some kernels only has no result in others.  A result
+is a line of standard output: the job's name and its outcome, as JSON, deflated and in base64,
+because a serial port is slow.  The host judges the results.
 """
 
 import base64
@@ -22,13 +22,13 @@ PATIENCE_S = 120
 PROFILE, STATS = "/tmp/profile", "/tmp/stats"
 
 NOBODY = 65534
-# Of linux/prctl.h and linux/capability.h.
+# From linux/prctl.h and linux/capability.h.
 KEEP_CAPABILITIES, AMBIENT, RAISE = 8, 47, 2
 CAPABILITY_VERSION = 0x20080522
 
 
 def read(path):
-    """What the profiler wrote, once."""
+    """The contents of a file of the profiler, which is then removed."""
     try:
         with open(path, encoding="utf-8", newline="\n") as file:
             return file.read()
@@ -40,7 +40,7 @@ def read(path):
 
 
 class Program:
-    """A program of a job: it is stopped from its "ready" on, until the profiler starts."""
+    """A program of a job.  It is stopped from its "ready" until the profiler starts."""
 
     def __init__(self, description):
         self.totals = description["totals"]
@@ -72,7 +72,7 @@ class Program:
 
 
 def become_nobody(capabilities):
-    """With these, by number, for what is started as well."""
+    """Keeps these capabilities, by number, also for child processes."""
     libc = ctypes.CDLL(None, use_errno=True)
     low, high = (sum(1 << bit % 32 for bit in capabilities if bit // 32 == word) for word in (0, 1))
     header = struct.pack("=Ii", CAPABILITY_VERSION, 0)
@@ -88,20 +88,20 @@ def become_nobody(capabilities):
 
 
 def begin(nice, capabilities):
-    """What a process does before it is a program, or the profiler."""
+    """Prepares a process before it executes a program or the profiler."""
     os.nice(nice)
     if capabilities is not None:
         become_nobody(capabilities)
 
 
 def run_profiler(job, pids):
-    """The profiler's exit status, None where it did not end, and what it said."""
+    """The profiler's exit status (None if it did not end) and its output."""
     command = job["command"] + [word for pid in pids for word in ("-p", str(pid))]
     try:
         ended = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                                stderr=subprocess.STDOUT, timeout=PATIENCE_S,
                                env=dict(os.environ, **job["environment"]),
-                               # The programs leave it little time to load, else.
+                               # The programs would leave it little CPU time to load.
                                preexec_fn=lambda: begin(-20, job["capabilities"]))
     except subprocess.TimeoutExpired as reason:
         said = (reason.stdout or b"").decode("utf-8", "replace")

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """The file system of the machines of tests/kernels, all of it in memory.
 
-/usr/bin/pybpfprof, a busybox, runc and the Pythons, each with what it has loaded and no more
-(closure.py).  Where these come from, own.py, few.py and foreign.py say.  Pythons of other suites have roots
-of their own, /roots/SUITE, as in a container.  /programs, in every root, is tests/programs.
+It has /usr/bin/pybpfprof, a busybox, runc and the Pythons, each with only what it has loaded
+(closure.py). own.py, few.py and foreign.py provide these.  Pythons of other suites have their own
+roots, /roots/SUITE, as in a container. /programs, in every root, is tests/programs.
 """
 
 import os
@@ -14,13 +14,13 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 PROGRAMS = os.path.join(os.path.dirname(HERE), "programs")
 CLOSURE = os.path.join(HERE, "closure.py")
 GUEST = os.path.join(HERE, "guest.py")
-# What the jobs run; the Pythons get the modules that these import.
+# The programs of the jobs; the Pythons get the modules that these import.
 RUN = [os.path.join(PROGRAMS, name) for name in
        ("busy.py", "deep.py", "depth.py", "portable.py", "shares.py", "totals.py")]
 
 
 def guest_command(python):
-    """What starts one of tests/e2e/pythons.py in the machine."""
+    """The command that starts one of tests/e2e/pythons.py in the machine."""
     if not python.root:
         return [python.path]
     return ["chroot", "/roots/" + os.path.basename(python.root), python.path]
@@ -37,14 +37,14 @@ def make_root(root):
 
 
 def add_file(root, path, name):
-    """A file that is this machine's PATH."""
+    """Adds NAME, a copy of this machine's PATH."""
     folder = root + os.path.realpath(os.path.dirname(name))
     os.makedirs(folder, exist_ok=True)
     shutil.copy2(path, os.path.join(folder, os.path.basename(name)))
 
 
 def add_closure(root, command, programs):
-    """What the Python that COMMAND starts needs to run PROGRAMS."""
+    """Adds what the Python that COMMAND starts needs to run PROGRAMS."""
     ended = subprocess.run([*command, "-B", CLOSURE, root, *programs], stdout=subprocess.PIPE,
                            stderr=subprocess.STDOUT, universal_newlines=True)
     assert ended.returncode == 0, ended.stdout
@@ -57,15 +57,15 @@ def add_text(root, name, text):
 
 
 def pack(root, path):
-    """Writes what is in ROOT, as an archive that the kernel unpacks, behind what PATH has."""
+    """Appends the contents of ROOT to PATH, as an archive that the kernel unpacks."""
     with open(path, "ab") as file:
         subprocess.run("find . | cpio --quiet -o -H newc", shell=True, cwd=root, stdout=file,
                        check=True)
 
 
 def build(folder, contents, files, texts):
-    """Writes the image into FOLDER, and returns its path.  CONTENTS is own.py or foreign.py; FILES
-    are this machine's, and TEXTS what is in others, by their names in the other."""
+    """Writes the image into FOLDER, and returns its path.  CONTENTS is own.py or foreign.py.
+    FILES maps names there to this machine's files, and TEXTS names to contents."""
     root = os.path.join(folder, "root")
     make_root(root)
     for name, path in [("/guest.py", GUEST), ("/init", os.path.join(HERE, "init")), *files.items(),
@@ -87,7 +87,7 @@ def build(folder, contents, files, texts):
 
 
 def with_module(image, module, folder):
-    """The path of a copy of the image, in FOLDER, that has a kernel's module as well."""
+    """Copies the image to FOLDER, with a kernel's module added; returns the copy's path."""
     root, whole = (os.path.join(folder, name) for name in ("module", "initrd"))
     os.mkdir(root)
     shutil.copy(module, root)

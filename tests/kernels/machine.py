@@ -2,11 +2,11 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """machine.py KERNEL ARCH: a shell in a machine with one of Debian's kernels; `exit` turns it off.
 
-ARCH is as in `make ARCH=...`, which has built the profiler.
+ARCH is as in `make ARCH=...`, which must have built the profiler.
 
-Tests run jobs there instead.  The processor is emulated, for virtual machines cannot be counted on
-to have KVM.  The jobs' machine has one that takes the same time for every instruction, whatever
-this machine has to do: its clock and its samples do not depend on how busy it is.
+Tests run jobs there instead.  The processor is emulated, because virtual machines may lack KVM.  In
+the jobs' machine every instruction takes the same time, so its clock and its samples do not depend
+on this machine's load.
 """
 
 import base64
@@ -27,10 +27,10 @@ import own
 
 ROOT = os.path.dirname(os.path.dirname(image.HERE))
 MEMORY_MB = 1024
-NANOSECONDS_LOG2 = 3  # of an instruction
+NANOSECONDS_LOG2 = 3  # per instruction
 PATIENCE_S = 1500
 
-# contents: own or foreign, what is in it.
+# contents: the module own, few or foreign.
 Machine = collections.namedtuple("Machine", "architecture kernel contents")
 
 
@@ -38,14 +38,14 @@ def describe(kernel, contents):
     return Machine(importlib.import_module(contents.ARCHITECTURE), kernel, contents)
 
 
-# Of this machine's architecture with each kernel, of the other one with one; of aarch64 there are some
-# whose pages are not of 4 KiB.
+# This machine's architecture has a machine with each kernel.  The other one has one kernel, and for
+# aarch64 another one with pages of 16 KiB.
 MACHINES = {kernel: describe(kernel, own) for kernel in debian_kernels.SUITES}
 if own.ARCHITECTURE != foreign.ARCHITECTURE:
     MACHINES["6.12-" + foreign.ARCHITECTURE] = describe("6.12", foreign)
     MACHINES["6.12-aarch64-16k"] = MACHINES["6.12-aarch64"]._replace(
         architecture=importlib.import_module("aarch64_16k"))
-# Those of `make test`.
+# The machines of `make test`.
 FEW_MACHINES = {kernel: describe(kernel, few) for kernel in (debian_kernels.OLDEST, debian_kernels.NEWEST)}
 
 
@@ -54,8 +54,8 @@ def fetch_kernel(machine):
 
 
 def start(machine, initrd, folder, what, cpus, *arguments, **options):
-    """Starts the emulator with CPUS of its two CPUs online.  WHAT is init's first argument; FOLDER is
-    there until it ends."""
+    """Starts the emulator with CPUS of its two CPUs online.  WHAT is init's first argument.
+    FOLDER must exist until the emulator ends."""
     architecture = machine.architecture
     kernel = fetch_kernel(machine)
     initrd = image.with_module(initrd, debian_kernels.module_of(kernel), folder)
@@ -67,7 +67,7 @@ def start(machine, initrd, folder, what, cpus, *arguments, **options):
 
 
 def run_jobs(machine, initrd):
-    """{name of a job of the image (guest.py): its result}, and what the kernel said."""
+    """{name of a job of the image (guest.py): its result}, and the console's output."""
     with tempfile.TemporaryDirectory() as folder:
         return run_jobs_in(folder, machine, initrd)
 

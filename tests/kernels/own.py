@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What is in a machine of this machine's own architecture: its programs and Pythons."""
+"""The contents of a machine of this machine's architecture: its programs and Pythons."""
 
 import os
 import platform
@@ -17,13 +17,13 @@ ARCHITECTURE = platform.machine()
 OUTPUT = ""
 WANTED = (2, 7), (3, 8), (3, 11), (3, 13), (3, 14)
 TOOLS = "busybox", "runc"
-# What make builds for the jobs.
+# Built by make for the jobs.
 BUILT = ("verifier_cost.so",)
 LIBRARY = re.compile(r"(?:=> |^\s*)(/\S+) \(0x")
 
 
 def pythons():
-    """One of each wanted version; 3.9 will do for 3.8."""
+    """One of each wanted version; 3.9 may replace 3.8."""
     found = {python.version[:2]: python for python in all_pythons.one_of_each_minor()}
     return [found[version] for version in
             ((3, 9) if version == (3, 8) and version not in found else version
@@ -35,17 +35,17 @@ def find(name):
 
 
 def missing(tools=TOOLS):
-    """The programs without which there is no machine."""
+    """The missing programs that a machine needs."""
     return [name for name in (*tools, "cpio") if not find(name)]
 
 
 def tools(names=TOOLS):
-    """{name there: path here} of programs of /usr/bin."""
+    """{name there: path here} of programs in /usr/bin."""
     return {name: find(name) for name in names}
 
 
 def add_libraries(root, path):
-    """What a program is linked with, the loader, too; nothing for a static one."""
+    """Adds the loader and libraries of a program; nothing for a static one."""
     listed = subprocess.run(["ldd", path], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
                             universal_newlines=True).stdout
     for line in listed.splitlines():
@@ -55,7 +55,7 @@ def add_libraries(root, path):
 
 
 def add_agent(root, programs):
-    """The Python that runs these programs there; its path."""
+    """Adds the Python that runs these programs there; returns its path."""
     path = os.path.realpath(sys.executable)
     image.add_closure(root, [path], programs)
     return path

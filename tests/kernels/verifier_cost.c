@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * To be preloaded into the profiler: it says what the kernel's verifier had to
- * do for each BPF program, as "verifier: PROGRAM INSTRUCTIONS".  The programs are
- * those of the file $BPF_OBJECT, where that is given, as another compiler made it.
+ * Preloaded into the profiler.  Prints the verifier's work for each BPF program, as "verifier:
+ * PROGRAM INSTRUCTIONS".  If $BPF_OBJECT names a file, its programs are loaded instead, as another
+ * compiler made them.
  */
 #include <dlfcn.h>
 #include <fcntl.h>

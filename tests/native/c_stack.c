@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "c_stack.h"
 
-/* In the file's own addresses. */
+/* The text's address in the file. */
 #define FILE_TEXT 0x1000
 
-/* Where things are in the chunks: the rows in the first, the mappings in the second, neither at its
- * beginning. */
+/* Places in the chunks: the rows are in the first chunk, the mappings in the second, neither at
+ * its beginning. */
 #define DIRECTORY     10
 #define ROWS	      1000
 #define FIRST_MAPPING (CHUNK_MAPPINGS + 5)
 
 #define ROWS_A_FUNCTION 2
 
-/* As long as an activation is in image.c. */
+/* The size of an activation in image.c. */
 #define ACTIVATION_BYTES ((EVAL_WORDS - 1) * sizeof(uint64_t))
 
-/* What a frame's variables may be: no address. */
+/* Values of a frame's variables, which are no addresses. */
 #define GARBAGE 0xf00dfacecafe0000ULL
 
 static void set_directory(enum function function, uint32_t count)

@@ -26,10 +26,10 @@ static const struct interpreter {
 
 #define INTERPRETER_COUNT (sizeof(interpreters) / sizeof(interpreters[0]))
 
-/* What the interrupted thread runs, and is about to: nothing of interest. */
+/* The code that the interrupted thread runs, of no interest. */
 static const uint8_t machine_code[4096];
 
-/* The image that is open, where its memory is read without a system call. */
+/* The open image, if its memory is read without a system call. */
 static const struct image *own;
 
 static bool read_own(void *destination, __u32 size, __u64 address)
@@ -96,7 +96,7 @@ static int tear_down(void **state)
 	return harness__close(*state);
 }
 
-/* Code objects where all tests have them. */
+/* Maps the code objects at the addresses that all tests use. */
 static void map_codes(void)
 {
 	uint64_t page = CODE(0) & ~4095UL;

@@ -9,14 +9,14 @@
 #define MEMORY_BYTES (64UL << 20)
 #define PAGE	     4096UL
 
-/* Larger than all of the fields that are read. */
+/* Larger than the offsets of all fields that are read. */
 #define INTERP_BYTES 8192
 #define TSTATE_BYTES 384
 
-/* The C stack, and what an activation of the eval loop takes of it. */
+/* The C stack, and how much of it an activation of the eval loop takes. */
 #define C_STACK_BYTES	 (1UL << 20)
 #define ACTIVATION_BYTES 352
-#define CFRAME_ROOM	 64 /* of that; the interpreter's own frame is behind it */
+#define CFRAME_ROOM	 64 /* part of that; the interpreter's own frame is behind it */
 
 /* More than the C stack of any thread. */
 #define APART_BYTES (9UL << 20)
@@ -25,11 +25,12 @@
 #define SHIM_CODE	     0xdead
 #define OWNED_BY_INTERPRETER 3
 
-/* PyThreadState._status: initialized and bound to a thread; the one its thread attached last. */
+/* PyThreadState._status: initialized and bound to a thread; the state that its thread attached
+ * last. */
 #define BOUND_STATUS	      3
 #define BOUND_GILSTATE_STATUS 8
 
-/* How deep calls may go. */
+/* The limit of nested calls. */
 #define CALLS_LIMIT 1000
 
 void image__open(struct image *image, uint32_t version, enum build build)
@@ -104,7 +105,7 @@ void image__set(uint64_t address, uint32_t offset, uint64_t value)
 	memcpy((void *)(address + offset), &value, sizeof(value));
 }
 
-/* Where the pointer to the innermost frame is. */
+/* The address of the pointer to the innermost frame. */
 static uint64_t frame_pointer(const struct image *image, uint64_t tstate)
 {
 	const struct layout *layout = &image->layout;
@@ -293,7 +294,7 @@ void image__write_frame(const struct image *image, uint64_t address, uint64_t pr
 		*(uint8_t *)(address + image->layout.frame_owner) = owner;
 }
 
-/* What the first frame of TSTATE's innermost activation is called from. */
+/* The caller of the first frame of TSTATE's innermost activation. */
 static uint64_t first_caller(struct image *image, uint64_t tstate)
 {
 	uint64_t cframe;
@@ -323,7 +324,7 @@ uint64_t image__call(struct image *image, uint64_t tstate, uint64_t code, int32_
 	return frame;
 }
 
-/* Behind the object, for what is read to the end of a word. */
+/* Room behind an object: whole words are read. */
 #define OBJECT_BYTES 256
 
 uint64_t image__object(struct image *image, uint32_t data_at, const void *data, size_t size)

@@ -7,8 +7,8 @@
 
 #include "pybpfprof.h"
 
-/* User space sets it before the program is loaded; here it is to be set for each test anew, so that
- * it must not be where constants are. */
+/* User space sets it before the program is loaded.  Here each test sets it anew, so it must not
+ * be among constants. */
 extern const volatile struct config config __attribute__((section(".bss.config")));
 
 /* The programs' entry points have no prototypes: the kernel calls them. */
@@ -37,7 +37,7 @@ static struct map maps[MAP_COUNT];
 static struct pid current_pid, leader_pid;
 static struct task_struct leader = { .thread_pid = &leader_pid };
 static struct mm_struct memory = { .arg_start = 1, .arg_end = 2 };
-/* What the current task has as its stack in the kernel: the registers are at its end. */
+/* The current task's stack in the kernel, with the registers at its end. */
 static struct {
 	char others[(1 << STACK_SHIFT) - sizeof(struct pt_regs___task)];
 	struct pt_regs___task registers;
@@ -105,7 +105,7 @@ void kernel__load(__u32 cpus)
 	unannounced = false;
 	kernel.registers.cs = SELECTOR_LEVEL;
 	kernel.pid = getpid();
-	kernel.time_ns = 1000000000; /* it runs for a while */
+	kernel.time_ns = 1000000000; /* not at boot */
 	cpu_count = cpus;
 	LOAD_MAP(TARGETS, targets, MAP_CAPACITY(targets));
 	LOAD_MAP(KNOWN_FILES, known_files, MAP_CAPACITY(known_files));
@@ -256,7 +256,7 @@ void kernel__set_table(__u64 serial, const struct unwind_table *table)
 	update(&maps[UNWIND_TABLES], &serial, table);
 }
 
-/* Makes the current thread what the test says that it is. */
+/* Makes the current thread what the test has set. */
 static void enter(void)
 {
 	kernel_stack.registers = kernel.task_registers;
@@ -506,7 +506,7 @@ bool kernel__sums_hold(void)
 	return hold;
 }
 
-/* An inner map of unwind_chunks is its place among the chunks. */
+/* An inner map of unwind_chunks is represented by its place among the chunks. */
 static bool is_chunk(const void *definition)
 {
 	const char *place = definition, *first = (const char *)chunks;
@@ -610,7 +610,7 @@ long bpf_probe_read_user_str(void *destination, __u32 size, const void *address)
 	return length;
 }
 
-/* As the kernel, it wakes by itself only who has taken all that came before. */
+/* Like the kernel, it wakes a reader only if the reader has consumed all earlier records. */
 static void note_waking(__u64 flags)
 {
 	if (flags == BPF_RB_NO_WAKEUP)
@@ -654,7 +654,6 @@ void bpf_ringbuf_submit(void *data, __u64 flags)
 	kernel.process_record_count += !!data;
 }
 
-/* The next one takes its place. */
 void bpf_ringbuf_discard(void *data, __u64 flags)
 {
 	(void)data;
@@ -709,7 +708,7 @@ __u32 bpf_get_prandom_u32(void)
 	return kernel.random >> 8;
 }
 
-/* The kernel's frames are kernel.stack's, without the first ones that FLAGS counts. */
+/* The frames are those of kernel.stack, without the first ones that FLAGS counts. */
 long bpf_get_stack(void *context, void *buffer, __u32 size, __u64 flags)
 {
 	__u32 skipped = flags & 0xff, bytes;

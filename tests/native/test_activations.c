@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * The moments at which a thread's lists are not what they will be: an activation
- * of the eval loop that is not linked yet, a frame that has returned, a generator
- * without its caller.  The right stack or none, never a frame that is not there.
+ * Moments at which a thread's lists are incomplete: an activation of the eval loop is not linked
+ * yet, a frame has returned, a generator has no caller.  The walker gives the right stack or none,
+ * never a frame that is not there.
  */
 #include "harness.h"
 
@@ -11,7 +11,7 @@
 #define VERSION_3_12	  0x030c0000
 #define VERSION_3_13	  0x030d0000
 
-/* In front of struct pt_regs: all that C code computes with, but for the stack pointer. */
+/* The first fields of struct pt_regs: the general registers except the stack pointer. */
 #define GENERAL_REGISTERS 15
 #define KERNEL_CODE	  0x10
 #define USER_CODE	  0x33
@@ -20,19 +20,19 @@
 #define OWNED_BY_GENERATOR   1
 #define OWNED_BY_INTERPRETER 3
 
-/* So many activations are tried. */
+/* How many activations the walker tries. */
 #define CALLERS_TRIED 4
 
-/* Nothing else is so near to a thread state. */
+/* Keeps other objects away from a thread state. */
 #define TSTATE_ROOM 8192
 
 #define PAGE_BYTES 4096
 
-/* How far apart an activation and its caller's are found by the C stack between them. */
+/* Distances from an activation to its caller's: within the search on the C stack, and beyond it. */
 #define SEARCHED_BYTES 8000
 #define TOO_FAR_BYTES  8256
 
-/* A thread with two activations, and a third one that is not linked yet. */
+/* A thread that has two activations, and a third one that is not linked yet. */
 struct entering {
 	struct image *image;
 	uint64_t tstate;
@@ -65,10 +65,11 @@ static uint64_t *register_number(uint32_t number)
 	return (uint64_t *)&kernel.registers + number;
 }
 
-/* What the C stack may hold where the activation is, one after another: false after the last. */
+/* Writes contents NUMBER of those that the C stack may have at the new activation; false after
+ * the last. */
 static bool write_garbage(const struct entering *entering, uint64_t nowhere, uint32_t number)
 {
-	/* An old activation's frame: called from elsewhere, or itself no first one. */
+	/* A stale activation's frame: called from elsewhere, or not an activation's first. */
 	uint64_t frames[] = { 0,
 			      1,
 			      nowhere,
@@ -95,7 +96,7 @@ static bool write_garbage(const struct entering *entering, uint64_t nowhere, uin
 	return true;
 }
 
-static void says_that_a_call_has_not_begun(void **state)
+static void reports_an_unlinked_activation(void **state)
 {
 	struct entering entering = begin_entering(*state);
 	uint64_t nowhere = image__nowhere(*state);
@@ -119,9 +120,9 @@ static void finds_the_caller_by_any_register(void **state)
 	}
 }
 
-/* Pointers to the thread state, and into it, are often on the C stack, and may lead to a null
- * pointer like the root's; a generator that has yielded was called from nowhere. */
-static void believes_no_other_root(void **state)
+/* Pointers into the thread state are often on the C stack, and may lead to a null pointer like
+ * the root's.  A generator that has yielded has no caller. */
+static void takes_no_other_pointer_for_the_root(void **state)
 {
 	struct entering entering = begin_entering(*state);
 	struct image *image = *state;
@@ -137,8 +138,8 @@ static void believes_no_other_root(void **state)
 	}
 }
 
-/* While the kernel runs, the registers are its own. */
-static void takes_no_register_of_the_kernels(void **state)
+/* While the kernel runs, the registers are the kernel's. */
+static void ignores_the_kernels_registers(void **state)
 {
 	struct entering entering = begin_entering(*state);
 
@@ -150,8 +151,8 @@ static void takes_no_register_of_the_kernels(void **state)
 	harness__assert_stack(kernel__sample(), CALLER_DEPTH);
 }
 
-/* But those of the user code that it works for are the thread's. */
-static void finds_the_caller_by_a_tasks_register(void **state)
+/* The registers of the user code that the kernel works for are the thread's. */
+static void finds_the_caller_by_the_tasks_user_registers(void **state)
 {
 	struct entering entering = begin_entering(*state);
 
@@ -161,12 +162,12 @@ static void finds_the_caller_by_a_tasks_register(void **state)
 	harness__assert_stack(kernel__sample(), CALLER_DEPTH);
 	kernel.old = true;
 	harness__assert_stack(kernel__sample(), CALLER_DEPTH);
-	/* Something else is where they would be. */
+	/* There are no user registers in their place. */
 	kernel.task_registers.cs = KERNEL_CODE;
 	harness__assert_ends(kernel__sample(), 0, OUTCOME_FRAME_ENTERING);
 }
 
-static void takes_the_nearest(void **state)
+static void takes_the_nearest_activation(void **state)
 {
 	struct entering entering = begin_entering(*state);
 
@@ -181,9 +182,8 @@ static void takes_the_nearest(void **state)
 	}
 }
 
-/* An activation that has ended, or none: it leads to a frame, but not to where it was called from.
- */
-static void believes_no_false_candidate(void **state)
+/* The candidate has ended or is no activation: it leads to a frame, but not to the caller's. */
+static void rejects_a_false_candidate(void **state)
 {
 	struct entering entering = begin_entering(*state);
 	struct image *image = *state;
@@ -198,8 +198,8 @@ static void believes_no_false_candidate(void **state)
 	harness__assert_ends(kernel__sample(), 0, OUTCOME_FRAME_ENTERING);
 }
 
-/* Activations that have ended do not hide the one that has not, if they are few. */
-static void passes_over_activations_that_have_ended(void **state)
+/* A few activations that have ended do not hide a live one. */
+static void skips_a_few_ended_activations(void **state)
 {
 	struct entering entering = begin_entering(*state);
 	struct image *image = *state;
@@ -220,8 +220,8 @@ static void passes_over_activations_that_have_ended(void **state)
 	harness__assert_ends(kernel__sample(), 0, OUTCOME_FRAME_ENTERING);
 }
 
-/* One whose frames are not to be read may be the caller's all the same. */
-static void passes_over_no_activation_that_is_not_readable(void **state)
+/* An activation with unreadable frames may still be the caller's. */
+static void does_not_skip_an_unreadable_activation(void **state)
 {
 	struct entering entering = begin_entering(*state);
 	struct image *image = *state;
@@ -236,7 +236,7 @@ static void passes_over_no_activation_that_is_not_readable(void **state)
 	harness__assert_ends(kernel__sample(), 0, OUTCOME_FRAME_ENTERING);
 }
 
-/* 3.12: the new frame is linked before its activation is. */
+/* In 3.12, the new frame is linked before its activation. */
 static void finds_the_caller_by_the_new_frame(void **state)
 {
 	struct entering entering = begin_entering(*state);
@@ -251,12 +251,12 @@ static void finds_the_caller_by_the_new_frame(void **state)
 	for (uint32_t i = 0; write_garbage(&entering, nowhere, i); i++)
 		harness__assert_stack(kernel__sample(), CALLER_DEPTH);
 
-	/* In this function's C frame, and no other. */
+	/* The frame must be in this function's C frame. */
 	image__write_frame(image, frame, far, CODE(CALLER_DEPTH), 0, 0);
 	image__write_frame(image, far, entering.caller_frame, CODE(0), 0, OWNED_BY_INTERPRETER);
 	harness__assert_ends(kernel__sample(), 0, OUTCOME_FRAME_ENTERING);
 
-	/* What lies there is not believed either. */
+	/* The contents there are not believed either. */
 	image__write_frame(image, frame, near, CODE(CALLER_DEPTH), 0, 0);
 	image__write_frame(image, near, frame, CODE(0), 0, OWNED_BY_INTERPRETER);
 	harness__assert_ends(kernel__sample(), 0, OUTCOME_FRAME_ENTERING);
@@ -264,8 +264,8 @@ static void finds_the_caller_by_the_new_frame(void **state)
 	harness__assert_ends(kernel__sample(), 0, OUTCOME_FRAME_ENTERING);
 }
 
-/* What cannot be an activation's C frame does not hide the one that is. */
-static void passes_over_what_is_none(void **state)
+/* Something that cannot be an activation's C frame does not hide the right one. */
+static void skips_candidates_that_are_no_activation(void **state)
 {
 	struct entering entering = begin_entering(*state);
 	struct image *image = *state;
@@ -295,8 +295,8 @@ static void passes_over_what_is_none(void **state)
 	harness__assert_stack(kernel__sample(), CALLER_DEPTH);
 }
 
-/* Below the one that is not linked yet, the C stack holds only what has ended. */
-static void takes_nothing_from_below(void **state)
+/* Below the new activation, the C stack holds only activations that have ended. */
+static void ignores_activations_below_the_new_one(void **state)
 {
 	struct entering entering = begin_entering(*state);
 
@@ -322,7 +322,7 @@ static void finds_the_caller_by_its_frame(void **state)
 	harness__assert_ends(kernel__sample(), 0, OUTCOME_FRAME_ENTERING);
 }
 
-/* Beyond which nothing is mapped: a thread's first activations are there. */
+/* A thread's first activations are at the stack's end.  Nothing is mapped beyond it. */
 static void finds_the_caller_near_the_stacks_end(void **state)
 {
 	struct image *image = *state;
@@ -334,8 +334,8 @@ static void finds_the_caller_near_the_stacks_end(void **state)
 	harness__assert_stack(kernel__sample(), CALLER_DEPTH);
 }
 
-/* What points to the frame but is in no C frame. */
-static void passes_over_other_pointers_to_the_frame(void **state)
+/* Pointers to the frame that are in no C frame. */
+static void skips_pointers_to_the_frame_outside_c_frames(void **state)
 {
 	struct entering entering = begin_entering(*state);
 	struct image *image = *state;
@@ -345,8 +345,8 @@ static void passes_over_other_pointers_to_the_frame(void **state)
 	harness__assert_stack(kernel__sample(), CALLER_DEPTH);
 }
 
-/* What last ran where the new activation is, and was called from the same frame. */
-static void believes_no_frame_that_has_returned(void **state)
+/* A stale activation at the same place was called from the same frame. */
+static void rejects_a_frame_that_has_returned(void **state)
 {
 	struct entering entering = begin_entering(*state);
 	struct image *image = *state;
@@ -365,7 +365,7 @@ static void believes_no_frame_that_has_returned(void **state)
 	image__set(entering.tstate, image->layout.tstate_datastack_chunk, old + 8);
 	harness__assert_stack(kernel__sample(), CALLER_DEPTH);
 
-	/* One that is there. */
+	/* A live frame. */
 	image__set(entering.tstate, image->layout.tstate_datastack_chunk, image->memory);
 	image__set(entering.tstate, image->layout.tstate_datastack_top, old + 8);
 	harness__assert_stack(kernel__sample(), CALLER_DEPTH + 1);
@@ -377,7 +377,7 @@ static void believes_no_frame_that_has_returned(void **state)
 	harness__assert_stack(kernel__sample(), CALLER_DEPTH + 1);
 }
 
-/* Makes the caller's activation DEPTH frames deep, together with what called it. */
+/* Makes the caller's activation DEPTH frames deep, including its callers. */
 static void deepen(struct entering *entering, uint32_t depth)
 {
 	struct image *image = entering->image;
@@ -389,7 +389,7 @@ static void deepen(struct entering *entering, uint32_t depth)
 	image__set(tstate, image->layout.tstate_cframe, entering->unlinked);
 }
 
-/* A frame that has returned to Python, to a caller with DEPTH frames. */
+/* Checks a frame that has returned to Python, to a caller with DEPTH frames. */
 static void check_returned_to(struct image *image, uint32_t depth)
 {
 	struct entering entering = begin_entering(image);
@@ -407,7 +407,7 @@ static void check_returned_to(struct image *image, uint32_t depth)
 	harness__assert_ends(sample, cut, OUTCOME_TRUNCATED);
 	harness__assert_frame(sample, 0, CODE(last % STACK_FRAMES_MAX), last);
 
-	/* One that is there. */
+	/* A live frame. */
 	image__set(entering.tstate, image->layout.tstate_cframe, entering.caller);
 	image__set_frame(image, entering.tstate, old);
 	sample = kernel__sample();
@@ -415,17 +415,17 @@ static void check_returned_to(struct image *image, uint32_t depth)
 	harness__assert_frame(sample, 0, CODE(7), 7);
 }
 
-static void believes_no_frame_that_has_returned_to_one_too_deep_to_record(void **state)
+static void rejects_a_returned_frame_if_its_caller_is_truncated(void **state)
 {
 	check_returned_to(*state, STACK_FRAMES_MAX + 100);
 }
 
-static void believes_no_frame_that_has_returned_to_one_too_deep_to_prove_itself(void **state)
+static void rejects_a_returned_frame_if_its_caller_is_not_proved(void **state)
 {
 	check_returned_to(*state, 3 * STACK_FRAMES_MAX);
 }
 
-static void believes_a_frame_that_returns_to_python(void **state)
+static void accepts_a_frame_that_returns_to_python(void **state)
 {
 	struct image *image = *state;
 	uint64_t tstate = harness__python_thread(image, image__interp(image), 0, 3);
@@ -437,7 +437,7 @@ static void believes_a_frame_that_returns_to_python(void **state)
 	harness__assert_whole(kernel__sample(), 5);
 }
 
-static void tells_a_generator_without_its_caller(void **state)
+static void reports_a_generator_without_a_caller(void **state)
 {
 	struct image *image = *state;
 	uint64_t tstate = harness__python_thread(image, image__interp(image), 0, 3);
@@ -451,7 +451,7 @@ static void tells_a_generator_without_its_caller(void **state)
 	if (!image__frames_in_cframes(image))
 		harness__assert_frame(sample, 0, CODE(3), 3);
 
-	/* As a caller. */
+	/* The generator as a caller. */
 	image__enter(image, tstate);
 	image__call(image, tstate, CODE(4), 4);
 	sample = kernel__sample();
@@ -460,8 +460,8 @@ static void tells_a_generator_without_its_caller(void **state)
 	harness__assert_frame(sample, 1, CODE(3), 3);
 }
 
-/* The greenlet module has a C frame of its own below a greenlet's activations. */
-static void knows_a_greenlets_root(void **state)
+/* The greenlet module has its own C frame below a greenlet's activations. */
+static void recognizes_the_root_of_a_greenlet(void **state)
 {
 	struct image *image = *state;
 	uint64_t tstate = image__thread(image, image__interp(image), THREAD_POINTER);
@@ -480,8 +480,8 @@ static void knows_a_greenlets_root(void **state)
 	harness__assert_ends(kernel__sample(), 0, OUTCOME_FRAME_ENTERING);
 }
 
-/* While it switches, it links frames without those that entered from C. */
-static void knows_the_stack_of_a_greenlet_that_stops(void **state)
+/* While the module switches greenlets, it links frames without those that entered from C. */
+static void walks_the_stack_during_a_greenlet_switch(void **state)
 {
 	struct image *image = *state;
 	uint64_t tstate = image__thread(image, image__interp(image), THREAD_POINTER);
@@ -508,8 +508,8 @@ static void knows_the_stack_of_a_greenlet_that_stops(void **state)
 	harness__assert_ends(kernel__sample(), 1, OUTCOME_FRAME_UNLINKED);
 }
 
-/* What lies there is no frame: nothing that it says is believed. */
-static void takes_no_other_root_for_a_greenlets(void **state)
+/* The root is not a frame, so nothing in it is believed. */
+static void rejects_an_invalid_root_during_a_greenlet_switch(void **state)
 {
 	struct image *image = *state;
 	uint64_t tstate = image__thread(image, image__interp(image), THREAD_POINTER);
@@ -524,8 +524,8 @@ static void takes_no_other_root_for_a_greenlets(void **state)
 #define GAP_UNLINKED 24
 #define GAP_LENGTH   40
 
-/* A call from C of which the thread has the frame already, and the interpreter's own below it is
- * what the C stack held.  The caller is in RBX. */
+/* A call from C.  The thread points to its frame already, but the interpreter's own frame below
+ * it holds old contents of the C stack.  The caller is in RBX. */
 struct gap {
 	uint64_t entry, caller;
 	uint32_t depth; /* the caller's */
@@ -551,7 +551,7 @@ static struct gap begin_gap(struct image *image)
 	return begun;
 }
 
-static void leaves_an_entry_gap(void **state)
+static void shows_the_caller_in_an_entry_gap(void **state)
 {
 	struct gap gap = begin_gap(*state);
 
@@ -559,11 +559,11 @@ static void leaves_an_entry_gap(void **state)
 		kernel.registers.ip = GAP_START + at;
 		harness__assert_stack(kernel__sample(), gap.depth);
 	}
-	/* Until the thread's first call: there is no caller. */
+	/* Before the thread's first call, there is no caller. */
 	kernel.registers.bx = 0;
 	harness__assert_ends(kernel__sample(), 0, OUTCOME_NO_PYTHON);
 
-	/* Then the caller is there, but not all else. */
+	/* Now the caller is linked, but the rest is not. */
 	image__write_frame(*state, gap.entry, gap.caller, image__nowhere(*state), 7, 0);
 	for (uint32_t at = GAP_UNLINKED; at < GAP_LENGTH; at += 4) {
 		kernel.registers.ip = GAP_START + at;
@@ -571,8 +571,8 @@ static void leaves_an_entry_gap(void **state)
 	}
 }
 
-/* The user code's, for which the kernel is at work. */
-static void leaves_an_entry_gap_by_a_tasks_registers(void **state)
+/* The user code's registers are used while the kernel works for it. */
+static void finds_an_entry_gaps_caller_by_the_tasks_registers(void **state)
 {
 	struct gap gap = begin_gap(*state);
 
@@ -583,7 +583,7 @@ static void leaves_an_entry_gap_by_a_tasks_registers(void **state)
 	harness__assert_stack(kernel__sample(), gap.depth);
 }
 
-static void knows_an_entry_gaps_ends(void **state)
+static void knows_where_an_entry_gap_begins_and_ends(void **state)
 {
 	struct gap gap = begin_gap(*state);
 	static const uint64_t outside[] = { GAP_START - 4, GAP_START + GAP_LENGTH };
@@ -594,7 +594,7 @@ static void knows_an_entry_gaps_ends(void **state)
 		kernel.registers.ip = outside[i];
 		assert_int_equal(kernel__sample().depth, gap.depth + 2);
 	}
-	/* In it: nothing that a register or the C stack may hold is taken for granted. */
+	/* In the gap, neither registers nor the C stack are trusted. */
 	kernel.registers.ip = GAP_START;
 	harness__assert_ends(kernel__sample(), 0, OUTCOME_FRAME_FAULT);
 	image__write_frame(*state, gap.entry, 7, CODE(9), 7, 0);
@@ -605,35 +605,34 @@ static void knows_an_entry_gaps_ends(void **state)
 int main(void)
 {
 	const struct check checks[] = {
-		CHECK_IN(VERSION_3_11, VERSION_3_12, says_that_a_call_has_not_begun),
-		CHECK_IN(VERSION_3_11, VERSION_3_12, believes_no_other_root),
+		CHECK_IN(VERSION_3_11, VERSION_3_12, reports_an_unlinked_activation),
+		CHECK_IN(VERSION_3_11, VERSION_3_12, takes_no_other_pointer_for_the_root),
 		CHECK_IN(VERSION_3_11, VERSION_3_12, finds_the_caller_by_any_register),
-		CHECK_IN(VERSION_3_11, VERSION_3_12, takes_no_register_of_the_kernels),
-		CHECK_IN(VERSION_3_11, VERSION_3_12, finds_the_caller_by_a_tasks_register),
-		CHECK_IN(VERSION_3_11, VERSION_3_12, takes_the_nearest),
-		CHECK_IN(VERSION_3_11, VERSION_3_12, believes_no_false_candidate),
-		CHECK_IN(VERSION_3_11, VERSION_3_12, passes_over_activations_that_have_ended),
-		CHECK_IN(VERSION_3_11, VERSION_3_12,
-			 passes_over_no_activation_that_is_not_readable),
+		CHECK_IN(VERSION_3_11, VERSION_3_12, ignores_the_kernels_registers),
+		CHECK_IN(VERSION_3_11, VERSION_3_12, finds_the_caller_by_the_tasks_user_registers),
+		CHECK_IN(VERSION_3_11, VERSION_3_12, takes_the_nearest_activation),
+		CHECK_IN(VERSION_3_11, VERSION_3_12, rejects_a_false_candidate),
+		CHECK_IN(VERSION_3_11, VERSION_3_12, skips_a_few_ended_activations),
+		CHECK_IN(VERSION_3_11, VERSION_3_12, does_not_skip_an_unreadable_activation),
 		CHECK_IN(VERSION_3_12, VERSION_3_12, finds_the_caller_by_the_new_frame),
-		CHECK_IN(VERSION_3_11, VERSION_3_12, passes_over_what_is_none),
-		CHECK_IN(VERSION_3_11, VERSION_3_12, takes_nothing_from_below),
+		CHECK_IN(VERSION_3_11, VERSION_3_12, skips_candidates_that_are_no_activation),
+		CHECK_IN(VERSION_3_11, VERSION_3_12, ignores_activations_below_the_new_one),
 		CHECK_IN(VERSION_3_11, VERSION_3_12, finds_the_caller_by_its_frame),
 		CHECK_IN(VERSION_3_11, VERSION_3_12, finds_the_caller_near_the_stacks_end),
-		CHECK_IN(VERSION_3_11, VERSION_3_12, passes_over_other_pointers_to_the_frame),
-		CHECK_IN(VERSION_3_11, VERSION_3_11, believes_no_frame_that_has_returned),
+		CHECK_IN(VERSION_3_11, VERSION_3_12, skips_pointers_to_the_frame_outside_c_frames),
+		CHECK_IN(VERSION_3_11, VERSION_3_11, rejects_a_frame_that_has_returned),
 		CHECK_IN(VERSION_3_11, VERSION_3_12,
-			 believes_no_frame_that_has_returned_to_one_too_deep_to_record),
+			 rejects_a_returned_frame_if_its_caller_is_truncated),
 		CHECK_IN(VERSION_3_11, VERSION_3_12,
-			 believes_no_frame_that_has_returned_to_one_too_deep_to_prove_itself),
-		CHECK_IN(VERSION_3_11, VERSION_3_11, believes_a_frame_that_returns_to_python),
-		CHECK_SINCE(VERSION_3_11, tells_a_generator_without_its_caller),
-		CHECK_IN(VERSION_3_11, VERSION_3_12, knows_a_greenlets_root),
-		CHECK_SINCE(VERSION_3_13, knows_the_stack_of_a_greenlet_that_stops),
-		CHECK_SINCE(VERSION_3_13, takes_no_other_root_for_a_greenlets),
-		CHECK_SINCE(VERSION_3_13, leaves_an_entry_gap),
-		CHECK_SINCE(VERSION_3_13, leaves_an_entry_gap_by_a_tasks_registers),
-		CHECK_SINCE(VERSION_3_13, knows_an_entry_gaps_ends),
+			 rejects_a_returned_frame_if_its_caller_is_not_proved),
+		CHECK_IN(VERSION_3_11, VERSION_3_11, accepts_a_frame_that_returns_to_python),
+		CHECK_SINCE(VERSION_3_11, reports_a_generator_without_a_caller),
+		CHECK_IN(VERSION_3_11, VERSION_3_12, recognizes_the_root_of_a_greenlet),
+		CHECK_SINCE(VERSION_3_13, walks_the_stack_during_a_greenlet_switch),
+		CHECK_SINCE(VERSION_3_13, rejects_an_invalid_root_during_a_greenlet_switch),
+		CHECK_SINCE(VERSION_3_13, shows_the_caller_in_an_entry_gap),
+		CHECK_SINCE(VERSION_3_13, finds_an_entry_gaps_caller_by_the_tasks_registers),
+		CHECK_SINCE(VERSION_3_13, knows_where_an_entry_gap_begins_and_ends),
 	};
 
 	return harness__run(checks, ARRAY_SIZE(checks));

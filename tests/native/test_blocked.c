@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Which threads are listed as blocked, and with what: bpf/blocked.bpf.h. */
+/* Which threads are listed as blocked, and with which data: bpf/blocked.bpf.h. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -20,7 +20,7 @@ static struct mm_struct memory;
 static struct task_struct task, idle;
 static struct blocked_thread listed_thread;
 
-/* A thread of a target that sleeps in a system call. */
+/* One thread of a target, asleep in a system call. */
 static int set_up(void **state)
 {
 	(void)state;
@@ -56,7 +56,7 @@ static bool is_listed(void)
 	return kernel__list(&task, 0, &listed_thread);
 }
 
-static void it_is_listed_with_what_a_walk_needs(void **state)
+static void a_blocked_thread_is_listed_with_its_data(void **state)
 {
 	(void)state;
 	for (int old = 0; old < 2; old++) {
@@ -81,7 +81,7 @@ static void it_is_listed_with_what_a_walk_needs(void **state)
 	assert_false(kernel__list(NULL, 0, &listed_thread));
 }
 
-static void what_may_run_is_not(void **state)
+static void a_running_or_dead_thread_is_not_listed(void **state)
 {
 	(void)state;
 	task.on_cpu = 1;
@@ -96,7 +96,7 @@ static void what_may_run_is_not(void **state)
 	assert_false(is_listed());
 }
 
-static void only_targets_are(void **state)
+static void only_targets_are_listed(void **state)
 {
 	(void)state;
 	task.tgid = OTHER;
@@ -105,13 +105,14 @@ static void only_targets_are(void **state)
 	assert_false(is_listed());
 	task.tgid = TGID;
 	assert_true(is_listed());
-	/* It executes another program. */
+	/* An exec is under way. */
 	memory.arg_end = 0;
 	assert_false(is_listed());
 }
 
-/* A thread that was switched out since it is sampled has a wait: it is not listed but as such. */
-static void those_with_waits_are_apart(void **state)
+/* A thread that was switched out since sampling began has a wait.  It is listed only by its
+ * wait's slot. */
+static void a_thread_with_a_wait_is_listed_by_its_slot(void **state)
 {
 	(void)state;
 	assert_false(kernel__list(&task, 1, &listed_thread));
@@ -124,7 +125,7 @@ static void those_with_waits_are_apart(void **state)
 	assert_false(is_listed());
 	assert_true(kernel__list(&task, STACK_SLOTS, &listed_thread));
 	assert_false(kernel__list(&task, 2 * STACK_SLOTS, &listed_thread));
-	/* Its number is another thread's now. */
+	/* The tid was reused. */
 	task.start_time++;
 	assert_true(is_listed());
 }
@@ -134,10 +135,10 @@ static void those_with_waits_are_apart(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(it_is_listed_with_what_a_walk_needs),
-		TEST(what_may_run_is_not),
-		TEST(only_targets_are),
-		TEST(those_with_waits_are_apart),
+		TEST(a_blocked_thread_is_listed_with_its_data),
+		TEST(a_running_or_dead_thread_is_not_listed),
+		TEST(only_targets_are_listed),
+		TEST(a_thread_with_a_wait_is_listed_by_its_slot),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

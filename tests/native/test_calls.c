@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * 3.11, 3.12: the moments at which the eval loop has made a function's frame the
- * innermost, and is about to store its link.  Until then that leads to what was there
- * before, which may be anything.
+ * 3.11 and 3.12: moments at which the eval loop has made a function's frame the innermost, and is
+ * about to store its link.  Until then the link is stale and may be anything.
  */
 #include <string.h>
 
@@ -22,13 +21,13 @@
 #define FURTHEST	   (128 - STORE_BYTES_MAX)
 #define NOP		   0x90
 
-/* As instructions number them. */
+/* Register numbers, as in instructions. */
 #define RCX 1
 #define R12 12
 #define R14 14
 
-/* A thread whose second activation has three frames, of which the last calls another one, which has
- * a link to what was there before. */
+/* A thread whose second activation has three frames.  The last one calls a fourth, whose link is
+ * stale. */
 struct call {
 	struct image *image;
 	uint64_t tstate, code;
@@ -87,7 +86,7 @@ static struct call begin_call(struct image *image)
 	return call;
 }
 
-/* Puts `mov %SOURCE,OFFSET(%BASE)` AT bytes ahead; how many bytes it has. */
+/* Writes `mov %SOURCE,OFFSET(%BASE)` AT bytes ahead; returns its length. */
 static size_t store_ahead(const struct call *call, size_t at, uint32_t source, uint32_t base,
 			  uint8_t offset)
 {
@@ -129,7 +128,7 @@ static void finds_the_caller_by_any_register(void **state)
 		}
 }
 
-static void finds_the_caller_further_on(void **state)
+static void finds_a_store_further_ahead(void **state)
 {
 	struct call call = begin_call(*state);
 
@@ -141,8 +140,8 @@ static void finds_the_caller_further_on(void **state)
 	}
 }
 
-/* Whatever the link is: frames that lead to where the activation was called from, as well. */
-static void believes_no_link_before_the_store(void **state)
+/* The stale link may be anything, including a frame that leads to the activation's caller. */
+static void ignores_the_stale_link_before_the_store(void **state)
 {
 	struct call call = begin_call(*state);
 	struct image *image = *state;
@@ -157,7 +156,7 @@ static void believes_no_link_before_the_store(void **state)
 		harness__assert_stack(kernel__sample(), DEPTH);
 	}
 
-	/* No less where a generator calls. */
+	/* The same if a generator calls. */
 	image__write_frame(image, call.caller, call.below, CODE(5), 5, OWNED_BY_GENERATOR);
 	for (size_t i = 0; i < ARRAY_SIZE(links); i++) {
 		link_to(&call, links[i]);
@@ -165,7 +164,7 @@ static void believes_no_link_before_the_store(void **state)
 	}
 }
 
-static void takes_a_call_that_is_linked(void **state)
+static void trusts_the_link_without_a_store_ahead(void **state)
 {
 	struct call call = begin_call(*state);
 	struct last_sample sample;
@@ -179,7 +178,7 @@ static void takes_a_call_that_is_linked(void **state)
 	harness__assert_frame(sample, 0, CODE(DEPTH), NOT_BEGUN);
 	harness__assert_frame(sample, 1, CODE(DEPTH - 1), DEPTH - 1);
 
-	/* What is stored elsewhere, of another frame, or of another width is no link. */
+	/* A store to another field, from another frame, or of another width is not the link. */
 	store_ahead(&call, 0, R14, R12, call.image->layout.frame_previous + 8);
 	assert_int_equal(kernel__sample().depth, DEPTH + 1);
 	store_ahead(&call, 0, R14, R14, call.image->layout.frame_previous);
@@ -190,8 +189,8 @@ static void takes_a_call_that_is_linked(void **state)
 	assert_int_equal(kernel__sample().depth, DEPTH + 1);
 }
 
-/* One that has begun is linked. */
-static void looks_at_what_has_not_begun_alone(void **state)
+/* A frame that has begun is linked. */
+static void trusts_the_link_of_a_frame_that_has_begun(void **state)
 {
 	struct call call = begin_call(*state);
 
@@ -201,7 +200,7 @@ static void looks_at_what_has_not_begun_alone(void **state)
 	harness__assert_stack(kernel__sample(), DEPTH + 1);
 }
 
-static void says_what_it_cannot_tell(void **state)
+static void reports_a_caller_that_cannot_be_found(void **state)
 {
 	struct call call = begin_call(*state);
 	struct image *image = *state;
@@ -209,7 +208,8 @@ static void says_what_it_cannot_tell(void **state)
 	link_ahead(&call, 0, R14, R12);
 	harness__assert_stack(kernel__sample(), DEPTH);
 
-	/* What will be stored there is no frame, or none that runs, or does not lead there. */
+	/* The value to be stored is no frame, a frame that does not run, or one with another
+	 * caller. */
 	*register_number(R14) = image__nowhere(image);
 	assert_nothing_found();
 	*register_number(R14) = call.caller + 4;
@@ -222,7 +222,7 @@ static void says_what_it_cannot_tell(void **state)
 	assert_nothing_found();
 	image__write_frame(image, call.caller, call.below, CODE(5), 5, OWNED_BY_THREAD);
 
-	/* The code cannot be read; or nobody knows where it stands. */
+	/* The code cannot be read, or the program counter is unknown. */
 	kernel.registers.ip = image__nowhere(image);
 	assert_nothing_found();
 	kernel.registers.ip = call.code;
@@ -231,8 +231,8 @@ static void says_what_it_cannot_tell(void **state)
 	assert_nothing_found();
 }
 
-/* It is its activation's first: what called that is shown. */
-static void finds_what_called_from_c(void **state)
+/* The frame is the activation's first.  The stack of its caller is shown. */
+static void finds_the_caller_of_a_call_from_c(void **state)
 {
 	struct call call = begin_call(*state);
 	struct image *image = *state;
@@ -243,7 +243,7 @@ static void finds_what_called_from_c(void **state)
 	*register_number(R14) = call.outer;
 	harness__assert_stack(kernel__sample(), OUTER_DEPTH);
 
-	/* In 3.12 by a frame of the interpreter's own beside the C frame. */
+	/* In 3.12, a frame of the interpreter's own is beside the C frame. */
 	*register_number(R14) = image__cframe(image, call.tstate) + 64;
 	assert_nothing_found();
 	*register_number(RCX) = outer;
@@ -255,12 +255,12 @@ int main(void)
 	const struct check checks[] = {
 #define CHECK_CALLS(function) CHECK_IN(FIRST_VERSION, LAST_VERSION, function)
 		CHECK_CALLS(finds_the_caller_by_any_register),
-		CHECK_CALLS(finds_the_caller_further_on),
-		CHECK_CALLS(believes_no_link_before_the_store),
-		CHECK_CALLS(takes_a_call_that_is_linked),
-		CHECK_CALLS(looks_at_what_has_not_begun_alone),
-		CHECK_CALLS(says_what_it_cannot_tell),
-		CHECK_CALLS(finds_what_called_from_c),
+		CHECK_CALLS(finds_a_store_further_ahead),
+		CHECK_CALLS(ignores_the_stale_link_before_the_store),
+		CHECK_CALLS(trusts_the_link_without_a_store_ahead),
+		CHECK_CALLS(trusts_the_link_of_a_frame_that_has_begun),
+		CHECK_CALLS(reports_a_caller_that_cannot_be_found),
+		CHECK_CALLS(finds_the_caller_of_a_call_from_c),
 #undef CHECK_CALLS
 	};
 

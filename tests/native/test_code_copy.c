@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Code objects that are sent with the first stack that has them, as user space understands them. */
+/* Code objects that are sent with the first stack that contains them, and decoded as in user
+ * space. */
 #include <string.h>
 
 #include "harness.h"
@@ -15,7 +16,7 @@
 
 static const char table[CODE_PIECE_BYTES] = { 1, 2, 3, 4, 5 };
 
-/* Makes CODE(NUMBER) a code object; its line table has so many bytes. */
+/* Makes CODE(NUMBER) a code object with a line table of TABLE_BYTES. */
 static void make_code(struct image *image, uint32_t number, const char *name, const char *file,
 		      size_t table_bytes)
 {
@@ -34,7 +35,7 @@ static void make_code(struct image *image, uint32_t number, const char *name, co
 	memcpy((void *)(code + offsets->code_firstlineno), &first_line, sizeof(first_line));
 }
 
-/* The last one that was sent. */
+/* Asserts that the last code object sent is this one. */
 static void assert_sent(const struct image *image, uint32_t number, const char *name,
 			const char *file, size_t table_bytes)
 {
@@ -76,7 +77,7 @@ static void sends_a_code_object_once(void **state)
 	assert_int_equal(kernel.code_records, 2);
 }
 
-static void sends_another_at_the_same_address(void **state)
+static void sends_a_new_code_object_at_the_same_address(void **state)
 {
 	struct image *image = *state;
 
@@ -88,15 +89,15 @@ static void sends_another_at_the_same_address(void **state)
 	kernel__sample();
 	assert_int_equal(kernel.code_records, 2);
 	assert_sent(image, 0, "another", "b.py", 0);
-	/* And the first one when it comes again, for user space has forgotten it. */
+	/* The first one is sent again when it returns, because user space has forgotten it. */
 	make_code(image, 0, NAMES);
 	kernel__sample();
 	assert_int_equal(kernel.code_records, 3);
 	assert_sent(image, 0, NAMES);
 }
 
-/* All of it lies at the same addresses. */
-static void sends_another_that_has_other_lines(void **state)
+/* All addresses stay the same; only the contents of the line table change. */
+static void sends_a_code_object_whose_lines_changed(void **state)
 {
 	struct image *image = *state;
 	const uint8_t other[] = { 1, 2, 3, 4, 9 };
@@ -120,8 +121,8 @@ static void sends_another_that_has_other_lines(void **state)
 	code__free(&code);
 }
 
-/* Of processes with equal addresses, as forked ones have. */
-static void sends_those_of_each_process(void **state)
+/* Two processes have code objects at equal addresses, as forked processes do. */
+static void sends_the_code_objects_of_each_process(void **state)
 {
 	struct image *image = *state;
 
@@ -135,7 +136,7 @@ static void sends_those_of_each_process(void **state)
 	assert_int_equal(kernel.code_record.serial, TGID + 1);
 }
 
-static void sends_what_is_as_large_as_can_be(void **state)
+static void sends_the_largest_line_table(void **state)
 {
 	struct image *image = *state;
 	size_t most = CODE_PIECE_BYTES - image->layout.bytes_data;
@@ -146,7 +147,7 @@ static void sends_what_is_as_large_as_can_be(void **state)
 	assert_sent(image, 0, "name", "file.py", most);
 }
 
-/* Moves the object of BYTES that CODE(NUMBER) has at FIELD to where nothing is behind it. */
+/* Moves the object of BYTES in FIELD of CODE(NUMBER) to the end of mapped memory. */
 static void move_to_an_end(struct image *image, uint32_t number, uint32_t field, size_t bytes)
 {
 	uint64_t end = image__island(image, ISLAND_BYTES) + ISLAND_BYTES;
@@ -156,7 +157,7 @@ static void move_to_an_end(struct image *image, uint32_t number, uint32_t field,
 	image__set(CODE(number), field, place);
 }
 
-static void sends_what_ends_where_memory_does(void **state)
+static void sends_objects_at_the_end_of_mapped_memory(void **state)
 {
 	struct image *image = *state;
 	const struct layout *layout = &image->layout;
@@ -170,7 +171,7 @@ static void sends_what_ends_where_memory_does(void **state)
 	assert_sent(image, 0, NAMES);
 }
 
-/* Wider characters take more than their number. */
+/* Wider characters take more than one byte each. */
 static void sends_names_of_every_width(void **state)
 {
 	struct image *image = *state;
@@ -202,8 +203,8 @@ static void sends_names_of_every_width(void **state)
 	}
 }
 
-/* User space still reads it. */
-static void leaves_out_what_it_cannot_copy(void **state)
+/* User space reads these itself. */
+static void leaves_out_unreadable_and_oversized_code(void **state)
 {
 	struct image *image = *state;
 	const uint32_t fields[] = { image->layout.code_shown_name, image->layout.code_filename,
@@ -233,15 +234,15 @@ static void leaves_the_ring_buffer_to_definitions(void **state)
 	kernel__sample();
 	assert_int_equal(kernel.definition_count, 1);
 	assert_int_equal(kernel.code_records, 0);
-	/* As soon as there is room. */
+	/* They are sent as soon as there is room. */
 	kernel.ring_bytes = 0;
 	image__call(image, tstate, CODE(0), 7);
 	kernel__sample();
 	assert_int_equal(kernel.code_records, 1);
 }
 
-/* The rest comes with other stacks. */
-static void copies_only_so_much_at_once(void **state)
+/* The rest is sent with later stacks. */
+static void limits_the_bytes_copied_with_each_stack(void **state)
 {
 	struct image *image = *state;
 	uint64_t tstate = harness__python_thread(image, image__interp(image), 0, 40);
@@ -261,15 +262,15 @@ int main(void)
 {
 	const struct check checks[] = {
 		CHECK(sends_a_code_object_once),
-		CHECK(sends_another_at_the_same_address),
-		CHECK_IN(0, LAST_WITHOUT_VERSION, sends_another_that_has_other_lines),
-		CHECK(sends_those_of_each_process),
-		CHECK(sends_what_is_as_large_as_can_be),
-		CHECK(sends_what_ends_where_memory_does),
+		CHECK(sends_a_new_code_object_at_the_same_address),
+		CHECK_IN(0, LAST_WITHOUT_VERSION, sends_a_code_object_whose_lines_changed),
+		CHECK(sends_the_code_objects_of_each_process),
+		CHECK(sends_the_largest_line_table),
+		CHECK(sends_objects_at_the_end_of_mapped_memory),
 		CHECK(sends_names_of_every_width),
-		CHECK(leaves_out_what_it_cannot_copy),
+		CHECK(leaves_out_unreadable_and_oversized_code),
 		CHECK(leaves_the_ring_buffer_to_definitions),
-		CHECK(copies_only_so_much_at_once),
+		CHECK(limits_the_bytes_copied_with_each_stack),
 	};
 
 	return harness__run(checks, sizeof(checks) / sizeof(checks[0]));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Which samples count with --gil, on every version, and for how much with --gil-blame. */
+/* Which samples count with --gil, in every version, and how much they count with --gil-blame. */
 #include <string.h>
 
 #include "harness.h"
@@ -13,16 +13,16 @@
 #define SLEEPS	   1 /* TASK_INTERRUPTIBLE */
 #define DEAD	   0x80
 #define VALUE	   1000
-#define ROUND_NS   (1ULL << 32) /* the count begins anew */
+#define ROUND_NS   (1ULL << 32) /* after this the count restarts */
 
-static uint64_t gil; /* the address of its struct, where a GIL's is read */
+static uint64_t gil; /* the address of the GIL's struct, in versions that have one */
 
 static bool tells(const struct image *image)
 {
 	return !image->offsets.free_threaded && image->offsets.version >= RUNTIME_SINCE;
 }
 
-/* Has the version's GIL, of interpreter INTERP, have room of its own. */
+/* Allocates the GIL of interpreter INTERP, if the version has one. */
 static void make_gil(struct image *image, uint64_t interp)
 {
 	if (image->layout.runtime_gil != OFFSET_ABSENT) {
@@ -33,7 +33,7 @@ static void make_gil(struct image *image, uint64_t interp)
 	}
 }
 
-/* An interpreter; what its pointer lies in is as large as a _PyRuntime up to the GIL. */
+/* Makes an interpreter.  Its pointer is in memory as large as a _PyRuntime up to the GIL. */
 static uint64_t make_interp(struct image *image)
 {
 	uint64_t interp;
@@ -46,7 +46,7 @@ static uint64_t make_interp(struct image *image)
 	return interp;
 }
 
-/* Has the thread of TSTATE hold the GIL, or give it up: it remains the last holder. */
+/* Makes TSTATE hold the GIL, or release it; then it remains the last holder. */
 static void hold(const struct image *image, uint64_t tstate, bool holds)
 {
 	uint32_t bit = image->layout.tstate_gil_bit;
@@ -61,7 +61,7 @@ static void hold(const struct image *image, uint64_t tstate, bool holds)
 	}
 }
 
-/* Takes a sample, which counts or does not. */
+/* Takes a sample and asserts whether it counts. */
 static struct last_sample sample(bool counts)
 {
 	const struct event_counters *counted = kernel__counters(0);
@@ -96,7 +96,8 @@ static void only_the_holder_counts(void **state)
 	assert_int_equal(kernel.definition_count, 2);
 }
 
-/* Where the thread state does not tell: the GIL's address from 3.12 on, its holder. */
+/* Extra reads, if the thread state does not tell: the GIL's address from 3.12 on, and its
+ * holder. */
 static void the_holder_is_found_with_few_reads(void **state)
 {
 	struct image *image = *state;
@@ -116,7 +117,7 @@ static void the_holder_is_found_with_few_reads(void **state)
 	assert_int_equal(kernel.reads, reads + more);
 }
 
-static void threads_without_python_hold_none(void **state)
+static void a_thread_without_python_does_not_hold_the_gil(void **state)
 {
 	struct image *image = *state;
 
@@ -126,7 +127,7 @@ static void threads_without_python_hold_none(void **state)
 	sample(!tells(image));
 }
 
-static void a_gil_that_cannot_be_read_is_said(void **state)
+static void an_unreadable_gil_is_reported(void **state)
 {
 	struct image *image = *state;
 	uint64_t interp = make_interp(image), nowhere = image__nowhere(image);
@@ -147,7 +148,7 @@ static struct task_struct thread(uint32_t number)
 				     .start_time = 1000000 + number };
 }
 
-/* Thread NUMBER is switched out in a system call with the address of a futex. */
+/* Switches thread NUMBER out in a system call with the address of a futex. */
 static void leave(uint32_t number, uint64_t call, uint64_t futex, unsigned int state)
 {
 	struct task_struct idle = { 0 };
@@ -175,7 +176,7 @@ static void come_back(uint32_t number)
 	harness__enter_thread(0);
 }
 
-/* A sample of the holder adds a period for each of WAITERS threads. */
+/* Asserts that a sample of the holder adds a period for each of WAITERS threads. */
 static void assert_waiters(uint64_t waiters)
 {
 	uint64_t before = 0, after = 0;
@@ -188,7 +189,7 @@ static void assert_waiters(uint64_t waiters)
 	assert_int_equal(after - before, waiters * VALUE);
 }
 
-/* The holder is thread 0; false where no thread can be blamed. */
+/* Makes thread 0 the holder; returns false if no thread can be blamed. */
 static bool begin_blame(struct image *image)
 {
 	if (!tells(image))
@@ -225,8 +226,8 @@ static void other_waits_do_not_count(void **state)
 	assert_waiters(0);
 }
 
-/* As 5.10 is. */
-static void waits_are_seen_by_an_old_kernel(void **state)
+/* As on Linux 5.10. */
+static void an_old_kernel_counts_waits(void **state)
 {
 	if (!begin_blame(*state))
 		return;
@@ -235,8 +236,8 @@ static void waits_are_seen_by_an_old_kernel(void **state)
 	assert_waiters(1);
 }
 
-/* The kernel may not run the program at a switch. */
-static void switches_may_be_missed(void **state)
+/* The kernel may skip the program at a switch. */
+static void a_missed_switch_does_not_spoil_the_count(void **state)
 {
 	if (!begin_blame(*state))
 		return;
@@ -252,8 +253,8 @@ static void switches_may_be_missed(void **state)
 	assert_waiters(0);
 }
 
-/* A count that nothing corrects is over with its round. */
-static void the_count_begins_anew(void **state)
+/* A wrong count ends with its round. */
+static void a_wrong_count_ends_with_its_round(void **state)
 {
 	if (!begin_blame(*state))
 		return;
@@ -284,8 +285,8 @@ static void a_child_inherits_no_waits(void **state)
 
 #define SUSPENDED 2 /* PyThreadState.state */
 
-/* In a free-threaded build, while another thread has stopped all. */
-static void a_thread_that_was_suspended_says_so(void **state)
+/* In a free-threaded build, another thread has stopped the world. */
+static void a_suspended_thread_is_reported(void **state)
 {
 	struct image *image = *state;
 	uint64_t tstate = harness__python_thread(image, make_interp(image), 0, 3);
@@ -309,15 +310,15 @@ int main(void)
 	const struct check checks[] = {
 		CHECK(only_the_holder_counts),
 		CHECK(the_holder_is_found_with_few_reads),
-		CHECK(threads_without_python_hold_none),
-		CHECK(a_gil_that_cannot_be_read_is_said),
+		CHECK(a_thread_without_python_does_not_hold_the_gil),
+		CHECK(an_unreadable_gil_is_reported),
 		CHECK(each_waiting_thread_counts_once),
 		CHECK(other_waits_do_not_count),
-		CHECK(waits_are_seen_by_an_old_kernel),
-		CHECK(switches_may_be_missed),
-		CHECK(the_count_begins_anew),
+		CHECK(an_old_kernel_counts_waits),
+		CHECK(a_missed_switch_does_not_spoil_the_count),
+		CHECK(a_wrong_count_ends_with_its_round),
 		CHECK(a_child_inherits_no_waits),
-		CHECK(a_thread_that_was_suspended_says_so),
+		CHECK(a_suspended_thread_is_reported),
 	};
 
 	return harness__run(checks, sizeof(checks) / sizeof(checks[0]));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Code objects at one address, one after another: told apart in definitions, and in samples where
- * that is asked for; in the kernel and in user space alike. */
+/* Different code objects at the same address, one after another.  Definitions tell them apart,
+ * and so do samples where the target asks for it.  BPF and user space compute the same identity. */
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -11,7 +11,7 @@
 #define LAST_WITHOUT_VERSION 0x030b0000
 #define NOT_HASHED	     UINT64_MAX
 
-/* What the versions that number code objects say; the others ignore it. */
+/* Sets the version of code object NUMBER.  Python versions without this field ignore it. */
 static void set_version(const struct image *image, uint32_t number, uint32_t version)
 {
 	if (image->offsets.code_version != OFFSET_ABSENT)
@@ -40,7 +40,7 @@ static void set_first_line(const struct image *image, uint32_t number, uint32_t 
 	       sizeof(first_line));
 }
 
-/* Makes SIZE bytes, which have no hash, CODE(NUMBER)'s line table; returns that. */
+/* Makes SIZE bytes without a cached hash the line table of CODE(NUMBER); returns the table. */
 static uint64_t set_line_table(struct image *image, uint32_t number, const void *bytes, size_t size)
 {
 	uint64_t table = image__object(image, image->offsets.bytes_data, bytes, size);
@@ -50,7 +50,7 @@ static uint64_t set_line_table(struct image *image, uint32_t number, const void 
 	return table;
 }
 
-/* Makes CODE(NUMBER) one of that name, which has its hash, and file name, which has none. */
+/* Gives CODE(NUMBER) this name, with a cached hash, and this file name, without one. */
 static void set_code(struct image *image, uint32_t number, const char *name, const char *filename,
 		     uint32_t first_line)
 {
@@ -63,7 +63,7 @@ static void set_code(struct image *image, uint32_t number, const char *name, con
 	set_first_line(image, number, first_line);
 }
 
-/* What user space takes CODE(NUMBER) for. */
+/* User space's identity of CODE(NUMBER). */
 static uint64_t identity_of(const struct image *image, uint32_t number)
 {
 	const struct target_process target = {
@@ -79,7 +79,7 @@ static uint64_t last_identity(uint32_t frame)
 	return kernel.definitions[kernel.definition_count - 1]->frames[frame].identity;
 }
 
-static void defines_with_identities(void **state)
+static void definitions_have_identities(void **state)
 {
 	struct image *image = *state;
 	const struct definition *sent;
@@ -99,8 +99,8 @@ static void defines_with_identities(void **state)
 	}
 }
 
-/* To read them in each sample would cost more than the walk. */
-static void reads_them_once_for_a_stack(void **state)
+/* Reading identities in each sample would cost more than the walk. */
+static void reads_identities_once_for_each_stack(void **state)
 {
 	struct image *image = *state;
 	unsigned long without;
@@ -116,7 +116,7 @@ static void reads_them_once_for_a_stack(void **state)
 	assert_int_equal(kernel.definition_count, 1);
 }
 
-/* Samples a stack of five code objects that are alike but for their addresses. */
+/* Samples a stack of five code objects that differ only in their addresses. */
 static void sample_five(struct image *image)
 {
 	for (uint32_t i = 0; i < 5; i++)
@@ -126,7 +126,7 @@ static void sample_five(struct image *image)
 	kernel__sample();
 }
 
-static void tells_samples_apart(void **state)
+static void tells_samples_apart_by_identity(void **state)
 {
 	struct image *image = *state;
 	__u64 hash;
@@ -146,7 +146,8 @@ static void tells_samples_apart(void **state)
 			 image->offsets.code_version != OFFSET_ABSENT);
 }
 
-/* In each sample; its definition has the whole of it, so that user space finds what it knows. */
+/* Each sample hashes the code object's own fields; its definition has the whole identity, by
+ * which user space looks it up. */
 static void tells_samples_apart_by_words(void **state)
 {
 	struct image *image = *state;
@@ -172,7 +173,7 @@ static void tells_samples_apart_by_words(void **state)
 	assert_int_equal(kernel__sample().hash != hash, has_version);
 }
 
-/* Whether the next sample is another one, by both. */
+/* Whether both the identity and the next sample's hash have changed; asserts that they agree. */
 static bool is_told_apart(const struct image *image, uint64_t *identity, __u64 *hash)
 {
 	uint64_t before = *identity;
@@ -186,8 +187,8 @@ static bool is_told_apart(const struct image *image, uint64_t *identity, __u64 *
 	return *identity != before;
 }
 
-/* Each change is of what lies at the same addresses. */
-static void tells_apart_what_has_got_all_addresses(void **state)
+/* Every change leaves all addresses the same. */
+static void tells_code_with_unchanged_addresses_apart(void **state)
 {
 	struct image *image = *state;
 	uint32_t data = image->layout.text_ascii;
@@ -222,10 +223,10 @@ static void tells_apart_what_has_got_all_addresses(void **state)
 	assert_true(is_told_apart(image, &identity, &hash));
 	image__set(filename, image->layout.object_size, strlen(path) - 1);
 	assert_true(is_told_apart(image, &identity, &hash));
-	/* When a traceback has been printed, say. */
+	/* A hash is set later, for example when a traceback is printed. */
 	set_hash(image, filename, 4711);
 	assert_false(is_told_apart(image, &identity, &hash));
-	/* Of its own it says nothing else. */
+	/* The code object's own fields are unchanged. */
 	assert_int_equal(code_identity_words(identity), words);
 	set_first_line(image, 0, 2);
 	assert_true(is_told_apart(image, &identity, &hash));
@@ -254,7 +255,7 @@ static void tells_wide_names_apart(void **state)
 	assert_true(is_told_apart(image, &identity, &hash));
 }
 
-/* The same of its line table, which has SIZE bytes. */
+/* Changes a line table of SIZE bytes in the same way. */
 static void tells_line_tables_apart(struct image *image, size_t size)
 {
 	static const uint8_t zeros[4 * LINE_TABLE_BYTES];
@@ -281,12 +282,12 @@ static void tells_line_tables_apart(struct image *image, size_t size)
 	assert_true(is_told_apart(image, &identity, &hash));
 	set_hash(image, table, 4712);
 	assert_true(is_told_apart(image, &identity, &hash));
-	/* Its hash has it all. */
+	/* With a hash, the contents are not read. */
 	data[0] = 5;
 	assert_false(is_told_apart(image, &identity, &hash));
 }
 
-static void tells_apart_what_has_other_lines(void **state)
+static void tells_code_with_other_lines_apart(void **state)
 {
 	const size_t sizes[] = {
 		2, 8, 61, LINE_TABLE_BYTES - 1, LINE_TABLE_BYTES + 1, 3 * LINE_TABLE_BYTES + 5
@@ -299,8 +300,9 @@ static void tells_apart_what_has_other_lines(void **state)
 		tells_line_tables_apart(image, sizes[i]);
 }
 
-/* Nothing behind a line table is read; one that says to be longer than it is has no identity. */
-static void keeps_to_a_line_table(void **state)
+/* Nothing behind a line table is read.  A table that claims to be longer than it is has no
+ * identity. */
+static void reads_nothing_behind_a_line_table(void **state)
 {
 	struct image *image = *state;
 	const uint64_t too_long[] = { 8 * LINE_TABLE_BYTES, 1ULL << 40, INT64_MAX };
@@ -350,8 +352,8 @@ static void reads_a_file_name_once_for_its_frames(void **state)
 			 image->layout.code_version != OFFSET_ABSENT ? 10 : 10 + 10 + 20 + 2);
 }
 
-/* As those that were compiled in the process have theirs, from 3.10 on. */
-static void reads_no_line_table_that_has_its_hash(void **state)
+/* From 3.10 on, line tables of code that was compiled in the process have a cached hash. */
+static void does_not_read_a_hashed_line_table(void **state)
 {
 	struct image *image = *state;
 	unsigned long walk;
@@ -368,7 +370,7 @@ static void reads_no_line_table_that_has_its_hash(void **state)
 	assert_int_equal(kernel.reads - walk, 1 + 1 + 1 + 2);
 }
 
-static void does_without_what_cannot_be_read(void **state)
+static void unreadable_parts_make_an_identity_partial(void **state)
 {
 	struct image *image = *state;
 	uint64_t nowhere = image__nowhere(image);
@@ -398,17 +400,17 @@ static void does_without_what_cannot_be_read(void **state)
 int main(void)
 {
 	const struct check checks[] = {
-		CHECK(defines_with_identities),
-		CHECK(reads_them_once_for_a_stack),
-		CHECK(tells_samples_apart),
+		CHECK(definitions_have_identities),
+		CHECK(reads_identities_once_for_each_stack),
+		CHECK(tells_samples_apart_by_identity),
 		CHECK(tells_samples_apart_by_words),
-		CHECK_IN(0, LAST_WITHOUT_VERSION, tells_apart_what_has_got_all_addresses),
+		CHECK_IN(0, LAST_WITHOUT_VERSION, tells_code_with_unchanged_addresses_apart),
 		CHECK_IN(0, LAST_WITHOUT_VERSION, tells_wide_names_apart),
-		CHECK_IN(0, LAST_WITHOUT_VERSION, tells_apart_what_has_other_lines),
-		CHECK_IN(0, LAST_WITHOUT_VERSION, keeps_to_a_line_table),
+		CHECK_IN(0, LAST_WITHOUT_VERSION, tells_code_with_other_lines_apart),
+		CHECK_IN(0, LAST_WITHOUT_VERSION, reads_nothing_behind_a_line_table),
 		CHECK(reads_a_file_name_once_for_its_frames),
-		CHECK_IN(0, LAST_WITHOUT_VERSION, reads_no_line_table_that_has_its_hash),
-		CHECK(does_without_what_cannot_be_read),
+		CHECK_IN(0, LAST_WITHOUT_VERSION, does_not_read_a_hashed_line_table),
+		CHECK(unreadable_parts_make_an_identity_partial),
 	};
 
 	return harness__run(checks, sizeof(checks) / sizeof(checks[0]));

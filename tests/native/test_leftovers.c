@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* 2.7: thread states of threads that the process has not, left over from before a fork. */
+/* 2.7: stale thread states from before a fork, of threads that the process does not have. */
 #include "harness.h"
 
 #define ARRAY_SIZE(array) (sizeof(array) / sizeof((array)[0]))
 #define VERSION_2_7	  0x02070000
 
-static void prefers_its_own_to_one_left_over(void **state)
+static void prefers_its_own_state_to_a_stale_one(void **state)
 {
 	struct image *image = *state;
 	uint64_t interp = image__interp(image), own;
@@ -22,8 +22,8 @@ static void prefers_its_own_to_one_left_over(void **state)
 	harness__assert_whole(kernel__sample(), 1);
 }
 
-/* A thread that was seen before it took its state. */
-static void believes_in_nothing_left_over(void **state)
+/* The thread was sampled before it took its state. */
+static void does_not_remember_a_stale_state(void **state)
 {
 	struct image *image = *state;
 	uint64_t interp = image__interp(image), own;
@@ -40,8 +40,8 @@ static void believes_in_nothing_left_over(void **state)
 	harness__assert_whole(kernel__sample(), 1);
 }
 
-/* A thread that was seen before it had one, and got what was another's. */
-static void sees_its_own_in_used_memory(void **state)
+/* The thread was sampled before it had a state, and gets another thread's memory for it. */
+static void sees_its_own_state_in_reused_memory(void **state)
 {
 	struct image *image = *state;
 	uint64_t interp = image__interp(image), newest;
@@ -53,8 +53,8 @@ static void sees_its_own_in_used_memory(void **state)
 	harness__assert_whole(kernel__sample(), 3);
 }
 
-/* A thread that made a sub-interpreter, and works in the first one. */
-static void finds_frames_behind_a_state_without(void **state)
+/* The thread made a sub-interpreter, and works in the first one. */
+static void finds_frames_in_an_older_state(void **state)
 {
 	struct image *image = *state;
 
@@ -67,10 +67,10 @@ static void finds_frames_behind_a_state_without(void **state)
 int main(void)
 {
 	const struct check checks[] = {
-		CHECK_IN(VERSION_2_7, VERSION_2_7, prefers_its_own_to_one_left_over),
-		CHECK_IN(VERSION_2_7, VERSION_2_7, believes_in_nothing_left_over),
-		CHECK_IN(VERSION_2_7, VERSION_2_7, sees_its_own_in_used_memory),
-		CHECK_IN(VERSION_2_7, VERSION_2_7, finds_frames_behind_a_state_without),
+		CHECK_IN(VERSION_2_7, VERSION_2_7, prefers_its_own_state_to_a_stale_one),
+		CHECK_IN(VERSION_2_7, VERSION_2_7, does_not_remember_a_stale_state),
+		CHECK_IN(VERSION_2_7, VERSION_2_7, sees_its_own_state_in_reused_memory),
+		CHECK_IN(VERSION_2_7, VERSION_2_7, finds_frames_in_an_older_state),
 	};
 
 	return harness__run(checks, ARRAY_SIZE(checks));

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* From one native frame to its caller: by each kind of row, and where there is none. */
+/* Unwinding a native frame to its caller: with each kind of row, and without a row. */
 #include <string.h>
 
 #include "c_stack.h"
 
 #define WORD sizeof(uint64_t)
 
-/* In words; another size than any function has that is always there. */
+/* In words; no function with a fixed row has this size. */
 #define OTHER_WORDS 7
 
 /* The registers of a signal's frame, in the order of struct sigcontext. */
@@ -28,12 +28,12 @@ static void walks_to_the_end(void **state)
 		      { EVAL, 2 }, { MAIN, 2 }, { START, 2 });
 	assert_int_equal(sample.native_shift, 0);
 	assert_int_equal(kernel.failed_reads, 0);
-	/* The leaf's address is that of the next instruction, the others' are return addresses. */
+	/* The leaf has the address of the next instruction, callers have return addresses. */
 	assert_int_equal(sample.frames[sample.depth].address, c_stack__pc(LEAF));
 	assert_int_equal(sample.frames[sample.depth + 1].address, c_stack__pc(EVAL));
 }
 
-/* What is right below Python, or further in, is shown. */
+/* Plumbing right below Python or at the leaf is shown. */
 static void leaves_out_plumbing(void **state)
 {
 	struct c_stack stack = c_stack__call_twice(*state, false);
@@ -45,8 +45,8 @@ static void leaves_out_plumbing(void **state)
 		      { OTHER, 0 }, { WORK, 1 }, { MAIN, 2 }, { START, 2 });
 }
 
-/* Python's own frames are as they are without native ones. */
-static void walks_nothing_unasked(void **state)
+/* Python's frames are the same without native ones. */
+static void walks_no_native_frames_if_not_configured(void **state)
 {
 	struct c_stack stack = c_stack__call_twice(*state, true);
 	unsigned long reads;
@@ -65,9 +65,9 @@ static void walks_nothing_unasked(void **state)
 	assert_int_equal(kernel__counters(0)->native[NATIVE_WHOLE], 0);
 }
 
-/* The row of the instruction that was interrupted, but of the call whose return address is known:
- * that may be a function's last instruction. */
-static void looks_up_calls_before_their_return(void **state)
+/* The leaf is looked up by its own address, a caller by the address before the return address,
+ * because the call may be a function's last instruction. */
+static void looks_up_callers_before_the_return_address(void **state)
 {
 	struct c_stack stack = c_stack__call_twice(*state, true);
 	uint64_t end = c_stack__first(OTHER) + 0x80;
@@ -79,7 +79,7 @@ static void looks_up_calls_before_their_return(void **state)
 	ASSERT_NATIVE(&stack, c_stack__sample_at(&stack, end), NATIVE_WHOLE, { OTHER, 0 },
 		      { OTHER, 0 }, { EVAL, 1 }, { WORK, 1 }, { EVAL, 2 }, { MAIN, 2 },
 		      { START, 2 });
-	/* Where the function begins, nothing is on the stack but the return address. */
+	/* At a function's first byte, the stack holds only the return address. */
 	c_stack__set_row(OTHER, ROW(ROW_SP, 1, 0));
 	c_stack__split_row(OTHER, 1, ROW(ROW_SP, OTHER_WORDS, 0));
 	ASSERT_NATIVE(&stack, c_stack__sample_at(&stack, c_stack__first(OTHER)), NATIVE_WHOLE,
@@ -87,8 +87,7 @@ static void looks_up_calls_before_their_return(void **state)
 		      { MAIN, 2 }, { START, 2 });
 }
 
-/* A stack of one frame more, of OTHER, which has been called by WORK with the frame pointer that
- * WORK's caller is found by.  The CFA of OTHER. */
+/* WORK calls OTHER.  WORK's caller is found by the frame pointer.  Returns the CFA of OTHER. */
 static uint64_t call_with_fp(struct c_stack *stack)
 {
 	uint64_t work = c_stack__call(stack, EVAL, WORK_WORDS), other;
@@ -108,7 +107,7 @@ static uint64_t call_with_fp(struct c_stack *stack)
 #define ASSERT_ENDS_IN_WORK(stack, sample, outcome) \
 	ASSERT_NATIVE(stack, sample, outcome, { OTHER, 0 }, { WORK, 0 })
 
-/* A chain that breaks does not go on elsewhere. */
+/* The spoiled anchor prevents that a broken chain is resumed. */
 static struct c_stack begin_with_fp(void **state, uint64_t *other)
 {
 	struct c_stack stack = c_stack__begin(*state, true);
@@ -125,10 +124,10 @@ static void walks_by_the_frame_pointer(void **state)
 	uint64_t other;
 	struct c_stack stack = begin_with_fp(state, &other);
 
-	/* A function that does not touch it. */
+	/* A function that does not touch the frame pointer. */
 	c_stack__set_row(OTHER, ROW(ROW_SP, OTHER_WORDS, 0));
 	ASSERT_BELOW_WORK(&stack, c_stack__sample(&stack, OTHER));
-	/* One that saves it, and one that uses it as well. */
+	/* One that saves it, and one that also uses it. */
 	c_stack__set_row(OTHER, ROW(ROW_SP, OTHER_WORDS, 3));
 	kernel.registers.bp = 1;
 	ASSERT_BELOW_WORK(&stack, c_stack__sample(&stack, OTHER));
@@ -138,7 +137,7 @@ static void walks_by_the_frame_pointer(void **state)
 	assert_int_equal(kernel.failed_reads, 0);
 }
 
-/* The register that DWARF numbers so; NULL: there is none. */
+/* The register with this DWARF number. */
 static unsigned long *register_number(uint32_t number)
 {
 	unsigned long *const registers[] = {
@@ -198,8 +197,8 @@ static void walks_by_any_register(void **state)
 	ASSERT_NATIVE(&stack, c_stack__sample(&stack, OTHER), NATIVE_UNSUPPORTED, { OTHER, 0 });
 }
 
-/* Callers' are not known, but for two. */
-static void callers_have_few_registers(void **state)
+/* Only two registers of callers are known. */
+static void knows_only_two_registers_of_callers(void **state)
 {
 	uint64_t other;
 	struct c_stack stack = begin_with_fp(state, &other);
@@ -217,7 +216,7 @@ static void callers_have_few_registers(void **state)
 	ASSERT_BELOW_WORK(&stack, c_stack__sample(&stack, OTHER));
 }
 
-/* A stack that was realigned: the CFA was saved in the frame. */
+/* The function realigns the stack, and saves the CFA in its frame. */
 static void walks_by_a_saved_cfa(void **state)
 {
 	uint64_t other, saved;
@@ -247,8 +246,8 @@ static void walks_by_a_saved_cfa(void **state)
 	ASSERT_NATIVE(&stack, c_stack__sample(&stack, OTHER), NATIVE_FAULT, { OTHER, 0 });
 }
 
-/* After that nothing can be found by it. */
-static void loses_the_frame_pointer(void **state)
+/* After that, no frame can be found by the frame pointer. */
+static void no_row_can_use_a_lost_frame_pointer(void **state)
 {
 	uint64_t other;
 	struct c_stack stack = begin_with_fp(state, &other);
@@ -261,8 +260,8 @@ static void loses_the_frame_pointer(void **state)
 	ASSERT_BELOW_WORK(&stack, c_stack__sample(&stack, OTHER));
 }
 
-/* The return address is in a register: after vfork. */
-static void returns_to_what_a_register_has(void **state)
+/* After vfork, the return address is in a register. */
+static void finds_the_return_address_in_a_register(void **state)
 {
 	uint64_t other;
 	struct c_stack stack = begin_with_fp(state, &other);
@@ -276,12 +275,12 @@ static void returns_to_what_a_register_has(void **state)
 	ASSERT_BELOW_WORK(&stack, c_stack__sample(&stack, OTHER));
 	rule->ra_register = NO_REGISTER;
 	ASSERT_NATIVE(&stack, c_stack__sample(&stack, OTHER), NATIVE_UNSUPPORTED, { OTHER, 0 });
-	/* A rule that is not there. */
+	/* A missing rule. */
 	c_stack__set_row(OTHER, ROW_NUMBERED(ROW_RULE, KERNEL_UNWIND_RULES));
 	ASSERT_NATIVE(&stack, c_stack__sample(&stack, OTHER), NATIVE_UNSUPPORTED, { OTHER, 0 });
 }
 
-/* Stubs of 16 bytes, which push a word more from byte N on. */
+/* Stubs of 16 bytes push another word before byte N. */
 static void walks_out_of_linkage_tables(void **state)
 {
 	struct c_stack stack = c_stack__call_twice(*state, true);
@@ -301,7 +300,7 @@ static void walks_out_of_linkage_tables(void **state)
 	}
 }
 
-/* The end of a signal's handler: ANOTHER returns to OTHER, which is the kernel's trampoline, whose
+/* A signal handler, ANOTHER, is about to return to OTHER, the kernel's trampoline.  The signal's
  * frame says that the thread was at PC with its stack pointer at SP. */
 static void take_signal(struct c_stack *stack, uint64_t pc, uint64_t sp)
 {
@@ -317,7 +316,7 @@ static void take_signal(struct c_stack *stack, uint64_t pc, uint64_t sp)
 	c_stack__call(stack, OTHER, 3);
 }
 
-/* What was interrupted stands at an instruction, and all its registers are known. */
+/* Signals interrupt at an instruction, and all registers are known. */
 static void walks_out_of_a_signal(void **state)
 {
 	struct c_stack stack = c_stack__call_twice(*state, true);
@@ -337,7 +336,7 @@ static void walks_out_of_a_signal(void **state)
 	c_stack__assert_frame(sample, 3, EVAL, 1);
 	c_stack__assert_frame(sample, 7, START, 2);
 	harness__assert_whole(sample, stack.python);
-	/* By any of its registers. */
+	/* Rules may use any register. */
 	frame = stack.image->c_stack + 3 * WORD;
 	image__set(frame, SIGNAL_R10_AT, sp);
 	image__set(frame, SIGNAL_BP_AT, sp);
@@ -348,8 +347,8 @@ static void walks_out_of_a_signal(void **state)
 	assert_int_equal(c_stack__sample(&stack, ANOTHER).native_outcome, NATIVE_WHOLE);
 }
 
-/* On a stack of its own, above the thread's. */
-static void walks_out_of_another_stack(void **state)
+/* The handler runs on a separate stack, above the thread's. */
+static void walks_out_of_a_signal_stack(void **state)
 {
 	struct c_stack stack = c_stack__call_twice(*state, true);
 	uint64_t sp;
@@ -366,8 +365,8 @@ static void walks_out_of_another_stack(void **state)
 	harness__assert_stack(sample, stack.python);
 }
 
-/* A frame that leads to itself. */
-static void signals_have_an_end(void **state)
+/* The signal's frame leads to itself. */
+static void a_cycle_of_signals_has_an_end(void **state)
 {
 	struct c_stack stack = c_stack__call_twice(*state, true);
 	struct last_sample sample;
@@ -377,18 +376,18 @@ static void signals_have_an_end(void **state)
 	assert_int_equal(sample.native_outcome, NATIVE_TOO_DEEP);
 	assert_int_equal(sample.native_depth, NATIVE_FRAMES_MAX);
 	harness__assert_stack(sample, stack.python);
-	/* And one whose registers cannot be read, or that has none. */
+	/* The registers are missing or cannot be read. */
 	image__set(stack.image->c_stack + 3 * WORD, SIGNAL_PC_AT, 0);
 	ASSERT_NATIVE(&stack, c_stack__sample(&stack, ANOTHER), NATIVE_FAULT, { ANOTHER, 0 },
 		      { OTHER, 0 });
 	stack.image->c_stack = image__nowhere(stack.image) - 3 * WORD;
 	image__set(stack.image->c_stack, 2 * WORD, c_stack__pc(OTHER));
-	/* Above what Python has on the stack. */
+	/* The frame is above Python's activations. */
 	c_stack__assert_passed(&stack, c_stack__sample(&stack, ANOTHER));
 }
 
 /* A return address of 0 is an end, too. */
-static void ends_where_nothing_called(void **state)
+static void ends_at_a_return_address_of_0(void **state)
 {
 	struct c_stack stack = c_stack__begin(*state, true);
 
@@ -398,7 +397,7 @@ static void ends_where_nothing_called(void **state)
 		      { MAIN, 1 });
 }
 
-/* Where the leaf is at PC, or was called from there. */
+/* Asserts that the walk breaks if the leaf is at PC or was called from there. */
 static void assert_breaks(struct c_stack *stack, uint64_t pc, enum native_outcome outcome)
 {
 	struct last_sample sample = c_stack__sample_at(stack, pc);
@@ -416,7 +415,7 @@ static void assert_breaks(struct c_stack *stack, uint64_t pc, enum native_outcom
 	harness__assert_stack(sample, stack->python);
 }
 
-static void breaks_where_there_is_no_row(void **state)
+static void breaks_at_code_without_rows(void **state)
 {
 	struct c_stack stack = c_stack__call_twice(*state, true);
 
@@ -432,29 +431,28 @@ static void breaks_where_there_is_no_row(void **state)
 	assert_breaks(&stack, c_stack__pc(OTHER), NATIVE_UNSUPPORTED);
 	c_stack__set_row(OTHER, ROW_NUMBERED(ROW_NONE, ROW_NOT_LOADED));
 	assert_breaks(&stack, c_stack__pc(OTHER), NATIVE_NO_ROWS_YET);
-	/* In chunks that are not there. */
+	/* The chunks are missing. */
 	kernel__unwind_file(INTERPRETER)->rows = KERNEL_CHUNKS * CHUNK_ROWS;
 	assert_int_equal(c_stack__sample(&stack, OTHER).native_outcome, NATIVE_NO_ROWS_YET);
 	kernel__unwind_file(INTERPRETER)->directory = UINT32_MAX - FUNCTIONS;
 	assert_int_equal(c_stack__sample(&stack, OTHER).native_outcome, NATIVE_NO_ROWS_YET);
 }
 
-static void nothing_is_known_of_the_process(void **state)
+static void reports_a_process_without_mappings(void **state)
 {
 	struct c_stack stack = c_stack__call_twice(*state, true);
 	struct unwind_table table = { .first = 0 };
 
 	kernel__set_table(TGID, &table);
 	c_stack__assert_nothing(&stack, c_stack__sample(&stack, EVAL), NATIVE_NO_ROWS_YET);
-	/* In a chunk that is not there, and larger than it. */
+	/* The chunk is missing, and the table is too large for it. */
 	table.first = UINT32_MAX;
 	table.count = UINT32_MAX;
 	kernel__set_table(TGID, &table);
 	ASSERT_NATIVE(&stack, c_stack__sample(&stack, EVAL), NATIVE_NO_ROWS_YET, { EVAL, 0 });
 }
 
-/* The kernel was interrupted, and does not tell what it works for. */
-/* OTHER, which is found by the frame pointer, calls a trampoline, which saves that. */
+/* OTHER, whose caller is found by the frame pointer, calls a trampoline, which saves that. */
 static void passes_trampolines(void **state)
 {
 	struct c_stack stack = c_stack__call_twice(*state, true);
@@ -474,7 +472,8 @@ static void passes_trampolines(void **state)
 	c_stack__assert_frame(sample, 7, START, 2);
 }
 
-static void has_no_registers(void **state)
+/* The interrupt came in the kernel, whose user registers may be unknown. */
+static void takes_user_registers_from_the_task(void **state)
 {
 	struct c_stack stack = c_stack__call_twice(*state, true);
 
@@ -491,9 +490,9 @@ static void has_no_registers(void **state)
 	c_stack__assert_nothing(&stack, c_stack__sample_at(&stack, 0), NATIVE_NO_REGISTERS);
 }
 
-/* User space is asked for rows by a stack that is new: once more after each reading of what the
- * process maps, and of no other stack. */
-static void asks_again_after_a_reading(void **state)
+/* Only a new stack asks user space for rows.  A stack that lacks rows is defined again after
+ * each reading of the process's mappings; other stacks are not. */
+static void defines_stacks_without_rows_again_after_a_reading(void **state)
 {
 	struct c_stack stack = c_stack__call_twice(*state, true);
 	const uint64_t lacking[] = { UNKNOWN_TEXT + 8, c_stack__pc(OTHER) };
@@ -511,8 +510,8 @@ static void asks_again_after_a_reading(void **state)
 	assert_int_equal(c_stack__sample(&stack, EVAL).hash, hash);
 }
 
-/* Functions without rows in one page are several. */
-static void counts_a_leaf_without_rows_by_its_place(void **state)
+/* One page may have several functions without rows. */
+static void counts_a_leaf_without_rows_by_its_address(void **state)
 {
 	struct c_stack stack = c_stack__call_twice(*state, true);
 	uint64_t hash = c_stack__sample_at(&stack, ANONYMOUS_TEXT + 0x21).hash;
@@ -521,7 +520,7 @@ static void counts_a_leaf_without_rows_by_its_place(void **state)
 	assert_int_not_equal(c_stack__sample_at(&stack, ANONYMOUS_TEXT + 0x30).hash, hash);
 }
 
-/* Where the instruction is in its row makes no stack of its own; which row does. */
+/* Instructions of one row are one stack; another row is another stack. */
 static void counts_the_leaf_by_its_row(void **state)
 {
 	struct c_stack stack = c_stack__call_twice(*state, true);
@@ -532,7 +531,7 @@ static void counts_the_leaf_by_its_row(void **state)
 	hash = c_stack__sample_at(&stack, first).hash;
 	assert_int_equal(c_stack__sample_at(&stack, first + 0x7f).hash, hash);
 	assert_int_not_equal(c_stack__sample_at(&stack, first + 0x80).hash, hash);
-	/* One that began on an earlier page is another row, wherever that was. */
+	/* A row that began on an earlier page is another one, too. */
 	c_stack__set_row(LEAF, ROW(ROW_SP, LEAF_WORDS, 0) | 0x80);
 	c_stack__split_row(LEAF, 0x80, ROW(ROW_SP, LEAF_WORDS, 0));
 	hash = c_stack__sample_at(&stack, first).hash;
@@ -551,25 +550,25 @@ int main(void)
 	const struct check checks[] = {
 		CHECK(walks_to_the_end),
 		CHECK(leaves_out_plumbing),
-		CHECK(walks_nothing_unasked),
-		CHECK(looks_up_calls_before_their_return),
+		CHECK(walks_no_native_frames_if_not_configured),
+		CHECK(looks_up_callers_before_the_return_address),
 		CHECK(walks_by_the_frame_pointer),
 		CHECK(walks_by_any_register),
-		CHECK(callers_have_few_registers),
+		CHECK(knows_only_two_registers_of_callers),
 		CHECK(walks_by_a_saved_cfa),
-		CHECK(loses_the_frame_pointer),
-		CHECK(returns_to_what_a_register_has),
+		CHECK(no_row_can_use_a_lost_frame_pointer),
+		CHECK(finds_the_return_address_in_a_register),
 		CHECK(walks_out_of_linkage_tables),
 		CHECK(walks_out_of_a_signal),
-		CHECK(walks_out_of_another_stack),
-		CHECK(signals_have_an_end),
-		CHECK(ends_where_nothing_called),
-		CHECK(breaks_where_there_is_no_row),
-		CHECK(nothing_is_known_of_the_process),
+		CHECK(walks_out_of_a_signal_stack),
+		CHECK(a_cycle_of_signals_has_an_end),
+		CHECK(ends_at_a_return_address_of_0),
+		CHECK(breaks_at_code_without_rows),
+		CHECK(reports_a_process_without_mappings),
 		CHECK(passes_trampolines),
-		CHECK(has_no_registers),
-		CHECK(asks_again_after_a_reading),
-		CHECK(counts_a_leaf_without_rows_by_its_place),
+		CHECK(takes_user_registers_from_the_task),
+		CHECK(defines_stacks_without_rows_again_after_a_reading),
+		CHECK(counts_a_leaf_without_rows_by_its_address),
 		CHECK(counts_the_leaf_by_its_row),
 	};
 

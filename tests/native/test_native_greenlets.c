@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Native frames of a greenlet: its part of the C stack begins with a frame of the greenlet module,
- * above which another greenlet's part is, or what is left of it. */
+/* Native frames of a greenlet.  Its part of the C stack begins with a frame of the greenlet
+ * module.  Above it is another greenlet's part, or its remains. */
 #include "c_stack.h"
 
 #define BASE_ROW (ROW(ROW_SP, WORK_WORDS, 0) | ROW_STACK_BASE)
 
-/* START, MAIN, WORK, which is a greenlet's base, EVAL. */
+/* The calls START, MAIN, WORK, EVAL; WORK is a greenlet's base. */
 static struct c_stack run_greenlet(struct image *image)
 {
 	struct c_stack stack = c_stack__begin(image, true);
@@ -24,15 +24,15 @@ static void ends_at_the_base(void **state)
 
 	ASSERT_NATIVE(&stack, c_stack__sample(&stack, LEAF), NATIVE_WHOLE, { LEAF, 0 }, { EVAL, 1 },
 		      { WORK, 1 });
-	/* The same where nothing can be read above, and where its own row leads nowhere. */
+	/* The same if nothing above can be unwound, and if the base's own row is wrong. */
 	c_stack__set_row(MAIN, ROW_NUMBERED(ROW_NONE, ROW_NOT_LOADED));
 	c_stack__set_row(WORK, ROW(ROW_FP, 1000, 1) | ROW_STACK_BASE);
 	ASSERT_NATIVE(&stack, c_stack__sample(&stack, LEAF), NATIVE_WHOLE, { LEAF, 0 }, { EVAL, 1 },
 		      { WORK, 1 });
 }
 
-/* The greenlet that stands there has not begun: the caller's calls are still under way. */
-static void goes_on_where_python_does(void **state)
+/* The greenlet at this base has not begun: the caller's calls are still under way. */
+static void walks_past_the_base_if_python_goes_on(void **state)
 {
 	struct c_stack stack = c_stack__call_twice(*state, true);
 
@@ -44,7 +44,7 @@ static void goes_on_where_python_does(void **state)
 		      { WORK, 1 }, { EVAL, 2 }, { MAIN, 2 }, { START, 2 });
 }
 
-/* Of each greenlet that another one has started. */
+/* Each greenlet on the stack has a base.  A greenlet was started by another one. */
 static void ends_at_the_nearest_base(void **state)
 {
 	struct c_stack stack = c_stack__begin(*state, true);
@@ -60,8 +60,8 @@ static void ends_at_the_nearest_base(void **state)
 
 #define START_ROW (ROW(ROW_SP, EVAL_WORDS, 0) | ROW_STACK_BASE)
 
-/* START, MAIN, EVAL, WORK, EVAL, two Python frames, and OTHER, the base of a greenlet that begins
- * and stands in LEAF. */
+/* The calls START, MAIN, EVAL, WORK, EVAL with two Python frames, then OTHER, the base of a
+ * greenlet that begins and runs LEAF. */
 static struct c_stack start_greenlet(struct image *image)
 {
 	struct c_stack stack = c_stack__call_twice(image, true);
@@ -87,7 +87,7 @@ static void assert_caller_unknown(const struct c_stack *stack)
 	c_stack__assert_frame(sample, 1, OTHER, 0);
 }
 
-static void finds_what_starts_a_greenlet(void **state)
+static void finds_a_starting_greenlets_caller(void **state)
 {
 	struct c_stack stack = start_greenlet(*state);
 
@@ -97,8 +97,8 @@ static void finds_what_starts_a_greenlet(void **state)
 	assert_int_equal(kernel__counters(0)->outcomes[OUTCOME_GREENLET_STARTING], 0);
 }
 
-/* Before a whole stack of the interpreter was seen, or where it has no one anchor. */
-static void needs_an_anchor_for_it(void **state)
+/* The anchor is unknown, spoiled or wrong. */
+static void needs_an_anchor_to_find_the_caller(void **state)
 {
 	struct c_stack stack = start_greenlet(*state);
 	uint64_t anchor = *kernel__anchor(TGID);
@@ -111,8 +111,8 @@ static void needs_an_anchor_for_it(void **state)
 	}
 }
 
-/* What the C stack leads to is another activation's, or nothing. */
-static void what_starts_it_has_to_prove_itself(void **state)
+/* The C stack leads to another activation's frame, or nowhere. */
+static void rejects_a_caller_that_is_not_proved(void **state)
 {
 	struct image *image = *state;
 	struct c_stack stack = c_stack__call_twice(image, true);
@@ -131,8 +131,8 @@ static void what_starts_it_has_to_prove_itself(void **state)
 	assert_caller_unknown(&stack);
 }
 
-/* In other versions nothing on the C stack leads there. */
-static void knows_nothing_of_what_starts_it(void **state)
+/* In other versions, nothing on the C stack leads to the caller. */
+static void reports_that_the_caller_is_unknown(void **state)
 {
 	struct c_stack stack = start_greenlet(*state);
 
@@ -143,13 +143,13 @@ int main(void)
 {
 	const struct check checks[] = {
 		CHECK(ends_at_the_base),
-		CHECK(goes_on_where_python_does),
+		CHECK(walks_past_the_base_if_python_goes_on),
 		CHECK(ends_at_the_nearest_base),
-		CHECK_IN(DATA_STACK_SINCE, DATA_STACK_SINCE, finds_what_starts_a_greenlet),
-		CHECK_IN(DATA_STACK_SINCE, DATA_STACK_SINCE, needs_an_anchor_for_it),
-		CHECK_IN(DATA_STACK_SINCE, DATA_STACK_SINCE, what_starts_it_has_to_prove_itself),
-		CHECK_IN(ENTRIES_SINCE, ENTRIES_SINCE, knows_nothing_of_what_starts_it),
-		CHECK_SINCE(OWNERS_SINCE, knows_nothing_of_what_starts_it),
+		CHECK_IN(DATA_STACK_SINCE, DATA_STACK_SINCE, finds_a_starting_greenlets_caller),
+		CHECK_IN(DATA_STACK_SINCE, DATA_STACK_SINCE, needs_an_anchor_to_find_the_caller),
+		CHECK_IN(DATA_STACK_SINCE, DATA_STACK_SINCE, rejects_a_caller_that_is_not_proved),
+		CHECK_IN(ENTRIES_SINCE, ENTRIES_SINCE, reports_that_the_caller_is_unknown),
+		CHECK_SINCE(OWNERS_SINCE, reports_that_the_caller_is_unknown),
 	};
 
 	return harness__run(checks, sizeof(checks) / sizeof(checks[0]));

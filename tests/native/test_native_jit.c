@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Code of CPython's JIT on the C stack: from 3.15 on it keeps the frame pointer. */
+/* Code of CPython's JIT on the C stack.  From 3.15 on it keeps the frame pointer. */
 #include "c_stack.h"
 
 #define WORD	  sizeof(uint64_t)
@@ -7,7 +7,7 @@
 #define KEEPS_FP  0x030f0000
 #define JIT_WORDS 7
 
-/* EVAL calls code of the JIT.  The frame pointer that this keeps. */
+/* Makes EVAL call code of the JIT.  Returns the frame pointer that this code keeps. */
 static uint64_t call_jit(struct c_stack *stack)
 {
 	uint64_t fp = c_stack__call(stack, EVAL, JIT_WORDS) - 2 * WORD;
@@ -16,7 +16,7 @@ static uint64_t call_jit(struct c_stack *stack)
 	return fp;
 }
 
-/* A sample while the thread state says that the JIT's code runs. */
+/* Samples while the thread state says that the JIT's code runs. */
 static void sample_in_jit(const struct c_stack *stack)
 {
 	image__set_executor(stack->image, stack->tstate, 1);
@@ -56,8 +56,8 @@ static void assert_breaks(const struct c_stack *stack, uint64_t pc)
 	harness__assert_stack(sample, stack->python);
 }
 
-/* Wherever it is; and not in a process that was not seen to run such code. */
-static void walks_on_by_the_frame_pointer(void **state)
+/* JIT code is unwound at any address, but only in a process that was seen to run it. */
+static void walks_jit_code_by_the_frame_pointer(void **state)
 {
 	struct c_stack stack = c_stack__call_twice(*state, true);
 
@@ -71,7 +71,7 @@ static void walks_on_by_the_frame_pointer(void **state)
 	assert_breaks(&stack, UNREAD_TEXT + 8);
 }
 
-static void earlier_versions_do_not_keep_it(void **state)
+static void earlier_versions_keep_no_frame_pointer(void **state)
 {
 	struct c_stack stack = begin_in_jit(state);
 
@@ -79,8 +79,8 @@ static void earlier_versions_do_not_keep_it(void **state)
 	assert_breaks(&stack, UNKNOWN_TEXT + 8);
 }
 
-/* It is shown at the leaf alone. */
-static void is_plumbing_between_python(void **state)
+/* JIT code is shown only at the leaf. */
+static void jit_code_is_plumbing_between_python_frames(void **state)
 {
 	struct c_stack stack = c_stack__begin(*state, false);
 	struct last_sample sample;
@@ -102,8 +102,8 @@ static void is_plumbing_between_python(void **state)
 	c_stack__assert_frame(sample, 3, START, 2);
 }
 
-/* No activation's entry is in a frame of the JIT, and one is above it. */
-static void passes_no_activation(void **state)
+/* A JIT frame contains no activation's entry, and an entry is above it. */
+static void a_jit_frame_contains_no_activation(void **state)
 {
 	struct c_stack stack = begin_in_jit(state);
 	uint64_t fp = kernel.registers.bp;
@@ -116,7 +116,7 @@ static void passes_no_activation(void **state)
 	assert_breaks(&stack, ANONYMOUS_TEXT + 8);
 }
 
-static void needs_python(void **state)
+static void a_thread_without_python_runs_no_jit_code(void **state)
 {
 	struct c_stack stack = begin_in_jit(state);
 
@@ -128,8 +128,8 @@ static void needs_python(void **state)
 			 NATIVE_NO_ROWS);
 }
 
-/* What is in no mapping that is known may also be a library that was just loaded. */
-static void wants_the_mappings(void **state)
+/* An address outside the known mappings may also be in a newly loaded library. */
+static void asks_for_mappings_at_an_unknown_address(void **state)
 {
 	struct c_stack stack = begin_in_jit(state);
 
@@ -142,12 +142,12 @@ static void wants_the_mappings(void **state)
 int main(void)
 {
 	const struct check checks[] = {
-		CHECK_SINCE(KEEPS_FP, walks_on_by_the_frame_pointer),
-		CHECK_IN(JIT_SINCE, KEEPS_FP - 1, earlier_versions_do_not_keep_it),
-		CHECK_SINCE(KEEPS_FP, is_plumbing_between_python),
-		CHECK_SINCE(KEEPS_FP, passes_no_activation),
-		CHECK_SINCE(KEEPS_FP, needs_python),
-		CHECK_SINCE(KEEPS_FP, wants_the_mappings),
+		CHECK_SINCE(KEEPS_FP, walks_jit_code_by_the_frame_pointer),
+		CHECK_IN(JIT_SINCE, KEEPS_FP - 1, earlier_versions_keep_no_frame_pointer),
+		CHECK_SINCE(KEEPS_FP, jit_code_is_plumbing_between_python_frames),
+		CHECK_SINCE(KEEPS_FP, a_jit_frame_contains_no_activation),
+		CHECK_SINCE(KEEPS_FP, a_thread_without_python_runs_no_jit_code),
+		CHECK_SINCE(KEEPS_FP, asks_for_mappings_at_an_unknown_address),
 	};
 
 	return harness__run(checks, sizeof(checks) / sizeof(checks[0]));

@@ -1,26 +1,24 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/*
- * Native frames and Python's: which of them called which, what becomes of a chain that breaks or
- * contradicts Python's, and that Python's part is never touched.
- */
+/* How native frames are merged with Python's: which frame called which, and what happens if a
+ * chain breaks or contradicts Python's.  The Python part must never change. */
 #include "c_stack.h"
 
 #define WORD sizeof(uint64_t)
 
-/* Of an activation from its entry to its CFA, by version: image.c. */
+/* The distance from an activation's entry to its CFA, by version (image.c). */
 #define CFRAME_DISTANCE (EVAL_WORDS * WORD)
 #define FRAME_DISTANCE	(CFRAME_DISTANCE - 64)
 
-/* As maps.bpf.h has it. */
+/* As in maps.bpf.h. */
 #define ANCHOR(distance, m) ((uint64_t)(distance) << 8 | (m))
 
-/* 3.12 on: the interpreter's own frame is the entry. */
+/* From 3.12 on, the interpreter's own frame is the entry. */
 static uint64_t distance_of(const struct image *image)
 {
 	return image->offsets.version < OWNERS_SINCE ? CFRAME_DISTANCE : FRAME_DISTANCE;
 }
 
-/* START, MAIN, and in EVAL three Python frames; then, in another one, two. */
+/* START, MAIN, an EVAL with three Python frames, WORK, and an EVAL with two. */
 static struct c_stack run_several(struct image *image)
 {
 	struct c_stack stack = c_stack__begin(image, true);
@@ -35,7 +33,7 @@ static struct c_stack run_several(struct image *image)
 	return stack;
 }
 
-/* An activation runs several Python frames since 3.11. */
+/* From 3.11 on, an activation runs several Python frames. */
 static void frames_belong_to_activations(void **state)
 {
 	struct c_stack stack = run_several(*state);
@@ -44,7 +42,7 @@ static void frames_belong_to_activations(void **state)
 		      { EVAL, 5 }, { MAIN, 5 }, { START, 5 });
 }
 
-static void activations_are_side_by_side(void **state)
+static void eval_loops_may_call_each_other_directly(void **state)
 {
 	struct c_stack stack = c_stack__begin(*state, true);
 
@@ -58,7 +56,7 @@ static void activations_are_side_by_side(void **state)
 	assert_int_equal(c_stack__sample(&stack, EVAL).native_outcome, NATIVE_WHOLE);
 }
 
-/* A thread that runs no Python has native frames all the same. */
+/* A thread that runs no Python has native frames, too. */
 static void walks_without_python(void **state)
 {
 	struct c_stack stack = c_stack__begin(*state, true);
@@ -75,23 +73,23 @@ static void walks_without_python(void **state)
 	c_stack__assert_frame(sample, 2, START, 0);
 }
 
-/* A row that leads beyond two activations, where a frame holds one at most: the chain is whole, but
+/* The row skips two activations, but a frame holds one at most.  The chain reaches the root, yet
  * it is not this thread's. */
-static void an_entry_in_no_frame_convicts(void **state)
+static void an_entry_outside_all_frames_convicts_the_chain(void **state)
 {
 	struct c_stack stack = c_stack__call_twice(*state, true);
 
 	c_stack__set_row(LEAF, ROW(ROW_SP, 2 * EVAL_WORDS + WORK_WORDS, 0));
 	c_stack__assert_nothing(&stack, c_stack__sample(&stack, LEAF), NATIVE_CONVICTED);
 	assert_int_equal(*kernel__anchor(TGID), 0);
-	/* And one at which all ends, with another activation above. */
+	/* The same if the chain ends below another activation. */
 	c_stack__set_row(WORK, ROW_NUMBERED(ROW_END, 0));
 	c_stack__assert_nothing(&stack, c_stack__sample(&stack, EVAL), NATIVE_CONVICTED);
 	assert_int_equal(*kernel__anchor(TGID), 0);
 }
 
-/* Up to 3.9 frames of the eval loop are counted. */
-static void too_few_eval_loops_convict(void **state)
+/* Up to 3.9, frames of the eval loop are counted. */
+static void too_few_eval_loops_convict_the_chain(void **state)
 {
 	struct c_stack stack = c_stack__call_twice(*state, true);
 
@@ -99,8 +97,8 @@ static void too_few_eval_loops_convict(void **state)
 	c_stack__assert_nothing(&stack, c_stack__sample(&stack, EVAL), NATIVE_CONVICTED);
 }
 
-/* There one frame of the eval loop more may be about to begin a call, or to end it. */
-static void pairs_from_the_root(void **state)
+/* Up to 3.9, one more frame of the eval loop may be about to begin or end a call. */
+static void pairs_activations_from_the_root(void **state)
 {
 	struct c_stack stack = c_stack__call_twice(*state, true);
 	struct last_sample sample;
@@ -114,8 +112,8 @@ static void pairs_from_the_root(void **state)
 	assert_int_equal(*kernel__anchor(TGID), 0);
 }
 
-/* Where the chain breaks, what stands below all Python frames is known. */
-static void shows_the_leaf_without_a_root(void **state)
+/* If the chain breaks, the frames below all Python frames are still known. */
+static void shows_leaf_frames_of_a_broken_chain(void **state)
 {
 	struct c_stack stack = c_stack__call_twice(*state, true);
 
@@ -129,7 +127,7 @@ static void shows_the_leaf_without_a_root(void **state)
 		      { WORK, 0 });
 }
 
-/* Puts BARE on the stack, which has no rows. */
+/* Puts BARE, which has no rows, on the stack. */
 static void break_stack(struct c_stack *stack)
 {
 	c_stack__call(stack, EVAL, 3);
@@ -149,8 +147,8 @@ static void learns_an_anchor(void **state)
 	assert_int_equal(*anchor, ANCHOR(distance_of(image), 2));
 }
 
-/* Where no chain is whole, as with musl. */
-static void learns_it_without_the_root(void **state)
+/* With musl, no chain is whole. */
+static void learns_an_anchor_without_the_root(void **state)
 {
 	struct c_stack stack = c_stack__call_twice(*state, true);
 
@@ -163,12 +161,12 @@ static void learns_it_without_the_root(void **state)
 	assert_int_not_equal(*kernel__anchor(TGID), 0);
 }
 
-static void goes_on_at_an_anchor(void **state)
+static void resumes_at_an_anchor(void **state)
 {
 	struct c_stack stack = c_stack__call_twice(*state, true);
 	struct last_sample sample;
 
-	/* Not before it is known. */
+	/* Without an anchor the walk stops. */
 	break_stack(&stack);
 	ASSERT_NATIVE(&stack, c_stack__sample(&stack, BARE), NATIVE_NO_ROWS, { BARE, 0 });
 	assert_int_equal(*kernel__anchor(TGID), 0);
@@ -187,7 +185,7 @@ static void goes_on_at_an_anchor(void **state)
 	c_stack__assert_frame(sample, 3, EVAL, 2);
 	c_stack__assert_frame(sample, 5, START, 2);
 	harness__assert_stack(sample, stack.python);
-	/* From code in no file, and in no mapping that is known. */
+	/* From code in no file, and in no known mapping. */
 	sample = c_stack__sample_at(&stack, ANONYMOUS_TEXT + 8);
 	assert_int_equal(sample.native_outcome, NATIVE_RESUMED);
 	assert_int_equal(sample.native_depth, 6);
@@ -198,8 +196,8 @@ static void goes_on_at_an_anchor(void **state)
 	assert_int_equal(sample.native_depth, 7);
 }
 
-/* Wherever the chain breaks, and for each reason; the more often, the more. */
-static void goes_on_as_often_as_it_breaks(void **state)
+/* The walk resumes at every break, for each reason. */
+static void resumes_at_every_break(void **state)
 {
 	struct c_stack stack = c_stack__begin(*state, true);
 	struct last_sample sample;
@@ -217,7 +215,7 @@ static void goes_on_as_often_as_it_breaks(void **state)
 	harness__assert_stack(sample, stack.python);
 	c_stack__assert_frame(sample, sample.native_depth - 1, START, 6);
 	c_stack__assert_frame(sample, sample.native_depth - 2, MAIN, 6);
-	/* A CFA that is not a multiple of 8, one that is nowhere, one below the frame. */
+	/* CFAs that are not a multiple of 8, not mapped, or below the frame. */
 	kernel.registers.bp = 12345;
 	c_stack__set_row(BARE, ROW(ROW_FP, 0, 0));
 	assert_int_equal(c_stack__sample(&stack, EVAL).native_outcome, NATIVE_RESUMED);
@@ -227,8 +225,8 @@ static void goes_on_as_often_as_it_breaks(void **state)
 	assert_int_equal(c_stack__sample(&stack, EVAL).native_outcome, NATIVE_RESUMED);
 }
 
-/* The anchor's place of the caller's frame pointer, without which nothing is found by that. */
-static void an_anchor_has_the_frame_pointer(void **state)
+/* An anchor says where the caller's frame pointer is.  Frames with a frame pointer need it. */
+static void an_anchor_locates_the_frame_pointer(void **state)
 {
 	struct c_stack stack = c_stack__begin(*state, true);
 	uint64_t work, eval;
@@ -242,7 +240,7 @@ static void an_anchor_has_the_frame_pointer(void **state)
 	c_stack__set_row(WORK, ROW(ROW_FP, 2, 0));
 	*kernel__anchor(TGID) = ANCHOR(distance_of(stack.image), 2);
 	assert_int_equal(c_stack__sample(&stack, BARE).native_outcome, NATIVE_RESUMED);
-	/* WORK breaks, and so does what is called by it. */
+	/* The chain breaks in BARE, and then in WORK. */
 	*kernel__anchor(TGID) = ANCHOR(distance_of(stack.image), 0);
 	kernel.registers.bp = work - 2 * WORD;
 	assert_int_equal(c_stack__sample(&stack, BARE).resumptions, 2);
@@ -256,37 +254,37 @@ static void assert_not_resumed(struct c_stack *stack)
 	ASSERT_NATIVE(stack, sample, NATIVE_NO_ROWS, { BARE, 0 });
 }
 
-/* Of two frames of the eval loop, one is larger. */
-static void frames_that_differ_spoil_the_anchor(void **state)
+/* One frame of the eval loop is larger than another. */
+static void eval_frames_that_differ_spoil_the_anchor(void **state)
 {
 	struct c_stack stack = c_stack__call_twice(*state, true);
 	const struct unwind_table other = { .interpreter = INTERPRETER };
 	__u64 *anchor = kernel__anchor(TGID);
 
 	kernel__set_table(TGID + 1, &other);
-	/* Of one that was learned before, ... */
+	/* It differs from an anchor that was learned before. ... */
 	*anchor = ANCHOR(distance_of(stack.image) + 8, 0);
 	assert_int_equal(c_stack__sample(&stack, EVAL).native_outcome, NATIVE_WHOLE);
 	assert_int_equal(*anchor, SPOILED);
-	/* ... which it stays, ... */
+	/* ... The anchor stays spoiled. ... */
 	c_stack__sample(&stack, EVAL);
 	assert_int_equal(*anchor, SPOILED);
 	break_stack(&stack);
 	assert_not_resumed(&stack);
-	/* ... and within one chain. */
+	/* ... Frames differ within one chain. */
 	stack.image->c_stack += 3 * WORD;
 	*anchor = 0;
 	c_stack__set_row(OTHER, ROW(ROW_SP, EVAL_WORDS, 2) | EVAL_MARKS);
 	ASSERT_NATIVE(&stack, c_stack__sample(&stack, OTHER), NATIVE_WHOLE, { OTHER, 1 },
 		      { WORK, 1 }, { EVAL, 2 }, { MAIN, 2 }, { START, 2 });
 	assert_int_equal(*anchor, SPOILED);
-	/* That of another process with this interpreter is its own. */
+	/* Another process with this interpreter keeps its own anchor. */
 	assert_int_equal(*kernel__anchor(TGID + 1), 0);
 }
 
-/* In a file that is not the interpreter's, or by a rule, whose frame pointer is not where a row
- * says. */
-static void learns_from_the_interpreter_alone(void **state)
+/* Nothing is learned in another file than the interpreter's, or by a rule: a rule's frame
+ * pointer is not where a row says. */
+static void learns_only_from_rows_of_the_interpreter(void **state)
 {
 	struct c_stack stack = c_stack__call_twice(*state, true);
 	struct unwind_table table = { .first = CHUNK_MAPPINGS + 5, .count = 3, .interpreter = 1 };
@@ -310,7 +308,7 @@ static void learns_from_the_interpreter_alone(void **state)
 	assert_int_equal(*kernel__anchor(TGID), 0);
 }
 
-/* An anchor that is wrong leads out of the stack, or nowhere. */
+/* A wrong anchor leads out of the stack or nowhere. */
 static void wrong_anchors_lead_nowhere(void **state)
 {
 	struct c_stack stack = c_stack__call_twice(*state, true);
@@ -329,7 +327,7 @@ static void wrong_anchors_lead_nowhere(void **state)
 	}
 }
 
-/* A stack of three activations, in whose list of C frames the outermost is missing. */
+/* A stack of three activations.  The outermost is missing in the list of C frames. */
 static struct c_stack lack_an_entry(struct image *image)
 {
 	struct c_stack stack = c_stack__call_twice(image, true);
@@ -343,8 +341,8 @@ static struct c_stack lack_an_entry(struct image *image)
 	return stack;
 }
 
-/* 3.10 has one less for a moment, while a call begins, so that it is paired from the root. */
-static void entries_may_be_fewer(void **state)
+/* While a call begins, 3.10 lacks one entry.  So activations are paired from the root. */
+static void pairs_from_the_root_if_an_entry_is_missing(void **state)
 {
 	struct c_stack stack = lack_an_entry(*state);
 	struct last_sample sample = c_stack__sample(&stack, EVAL);
@@ -354,15 +352,15 @@ static void entries_may_be_fewer(void **state)
 		      { EVAL, 2 }, { MAIN, 2 }, { START, 2 });
 }
 
-static void lacking_entries_convict(void **state)
+static void a_missing_entry_convicts_the_chain(void **state)
 {
 	struct c_stack stack = lack_an_entry(*state);
 
 	c_stack__assert_nothing(&stack, c_stack__sample(&stack, EVAL), NATIVE_CONVICTED);
 }
 
-/* A list without an end, or of what cannot be read. */
-static void hostile_entries_convict(void **state)
+/* The list of C frames is endless or cannot be read. */
+static void hostile_entries_convict_the_chain(void **state)
 {
 	struct image *image = *state;
 	struct c_stack stack = lack_an_entry(image);
@@ -376,7 +374,7 @@ static void hostile_entries_convict(void **state)
 	}
 }
 
-static void records_no_more_than_there_is_room_for(void **state)
+static void cuts_a_chain_with_too_many_frames(void **state)
 {
 	struct c_stack stack = c_stack__begin(*state, true);
 	struct last_sample sample;
@@ -397,8 +395,8 @@ static void records_no_more_than_there_is_room_for(void **state)
 	c_stack__assert_frame(sample, NATIVE_FRAMES_MAX - 1, WORK, 0);
 }
 
-/* What is not recorded takes time, too. */
-static void walks_no_more_steps_than_there_are(void **state)
+/* Hidden frames count as steps, because they take time, too. */
+static void cuts_a_chain_with_too_many_steps(void **state)
 {
 	struct c_stack stack = c_stack__begin(*state, false);
 	uint32_t count = NATIVE_STEPS_MAX - 4;
@@ -421,7 +419,7 @@ static void walks_no_more_steps_than_there_are(void **state)
 			      { LEAF, 0 }, { MAIN, 1 });
 }
 
-/* Beyond its end nothing can be read; where that is, is found once. */
+/* Reads beyond the stack's end fail.  The end is found once. */
 static void remembers_the_end_of_the_stack(void **state)
 {
 	struct image *image = *state;
@@ -440,7 +438,7 @@ static void remembers_the_end_of_the_stack(void **state)
 	}
 }
 
-/* The innermost frame's CFA by a register is anything. */
+/* A register gives the innermost frame's CFA, and may hold any value. */
 static void hostile_registers_lead_nowhere(void **state)
 {
 	struct image *image = *state;
@@ -465,8 +463,8 @@ static void hostile_registers_lead_nowhere(void **state)
 	ASSERT_NATIVE(&stack, c_stack__sample(&stack, LEAF), NATIVE_FAULT, { LEAF, 0 });
 }
 
-/* A frame pointer that leads to its own frame, or down again. */
-static void cycles_have_an_end(void **state)
+/* The frame pointer leads to its own frame, or downwards. */
+static void a_cycle_of_frame_pointers_has_an_end(void **state)
 {
 	struct image *image = *state;
 	struct c_stack stack = c_stack__call_twice(image, true);
@@ -494,7 +492,7 @@ static uint32_t random_below(uint32_t limit)
 	return (state >> 8) % limit;
 }
 
-/* A word that a stack may have: mostly one that leads somewhere. */
+/* A word that a stack may contain; most of them lead somewhere. */
 static uint64_t random_word(const struct c_stack *stack)
 {
 	switch (random_below(6)) {
@@ -538,8 +536,8 @@ static void write_random_registers(const struct c_stack *stack)
 	kernel.registers.cs = 3;
 }
 
-/* Whatever the stack, the registers and the rows are: a walk ends, says how, and leaves Python's
- * frames as they are. */
+/* For any stack, registers and rows, the walk ends, gives an outcome, and leaves Python's frames
+ * unchanged. */
 static void hostile_stacks_do_no_harm(void **state)
 {
 	struct c_stack stack = c_stack__call_twice(*state, true);
@@ -571,7 +569,7 @@ static void hostile_stacks_do_no_harm(void **state)
 		}
 		seen |= 1U << sample.native_outcome;
 	}
-	/* The rounds do not all come to the same. */
+	/* The rounds do not all have the same outcome. */
 	assert_int_not_equal(seen & (seen - 1), 0);
 }
 
@@ -579,28 +577,28 @@ int main(void)
 {
 	const struct check checks[] = {
 		CHECK_SINCE(DATA_STACK_SINCE, frames_belong_to_activations),
-		CHECK(activations_are_side_by_side),
+		CHECK(eval_loops_may_call_each_other_directly),
 		CHECK(walks_without_python),
-		CHECK_SINCE(ENTRIES_SINCE, an_entry_in_no_frame_convicts),
-		CHECK_IN(0, LAST_WITHOUT, too_few_eval_loops_convict),
-		CHECK_IN(0, LAST_WITHOUT, pairs_from_the_root),
-		CHECK_IN(0, LAST_WITHOUT, shows_the_leaf_without_a_root),
+		CHECK_SINCE(ENTRIES_SINCE, an_entry_outside_all_frames_convicts_the_chain),
+		CHECK_IN(0, LAST_WITHOUT, too_few_eval_loops_convict_the_chain),
+		CHECK_IN(0, LAST_WITHOUT, pairs_activations_from_the_root),
+		CHECK_IN(0, LAST_WITHOUT, shows_leaf_frames_of_a_broken_chain),
 		CHECK_SINCE(ENTRIES_SINCE, learns_an_anchor),
-		CHECK_SINCE(ENTRIES_SINCE, learns_it_without_the_root),
-		CHECK_SINCE(ENTRIES_SINCE, goes_on_at_an_anchor),
-		CHECK_SINCE(ENTRIES_SINCE, goes_on_as_often_as_it_breaks),
-		CHECK_SINCE(ENTRIES_SINCE, an_anchor_has_the_frame_pointer),
-		CHECK_SINCE(ENTRIES_SINCE, frames_that_differ_spoil_the_anchor),
-		CHECK_SINCE(ENTRIES_SINCE, learns_from_the_interpreter_alone),
+		CHECK_SINCE(ENTRIES_SINCE, learns_an_anchor_without_the_root),
+		CHECK_SINCE(ENTRIES_SINCE, resumes_at_an_anchor),
+		CHECK_SINCE(ENTRIES_SINCE, resumes_at_every_break),
+		CHECK_SINCE(ENTRIES_SINCE, an_anchor_locates_the_frame_pointer),
+		CHECK_SINCE(ENTRIES_SINCE, eval_frames_that_differ_spoil_the_anchor),
+		CHECK_SINCE(ENTRIES_SINCE, learns_only_from_rows_of_the_interpreter),
 		CHECK_SINCE(ENTRIES_SINCE, wrong_anchors_lead_nowhere),
-		CHECK_IN(ENTRIES_SINCE, ENTRIES_SINCE, entries_may_be_fewer),
-		CHECK_IN(DATA_STACK_SINCE, DATA_STACK_SINCE, lacking_entries_convict),
-		CHECK_IN(DATA_STACK_SINCE, DATA_STACK_SINCE, hostile_entries_convict),
-		CHECK(records_no_more_than_there_is_room_for),
-		CHECK(walks_no_more_steps_than_there_are),
+		CHECK_IN(ENTRIES_SINCE, ENTRIES_SINCE, pairs_from_the_root_if_an_entry_is_missing),
+		CHECK_IN(DATA_STACK_SINCE, DATA_STACK_SINCE, a_missing_entry_convicts_the_chain),
+		CHECK_IN(DATA_STACK_SINCE, DATA_STACK_SINCE, hostile_entries_convict_the_chain),
+		CHECK(cuts_a_chain_with_too_many_frames),
+		CHECK(cuts_a_chain_with_too_many_steps),
 		CHECK(remembers_the_end_of_the_stack),
 		CHECK(hostile_registers_lead_nowhere),
-		CHECK(cycles_have_an_end),
+		CHECK(a_cycle_of_frame_pointers_has_an_end),
 		CHECK(hostile_stacks_do_no_harm),
 	};
 

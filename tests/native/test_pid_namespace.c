@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Whose numbers user space gives to the kernel side, and gets from it: bpf/pid_namespace.bpf.h. */
+/* PIDs that user space exchanges with BPF are those of its own namespace:
+ * bpf/pid_namespace.bpf.h. */
 #include "harness.h"
 
 #define VERSION 0x030d0000
@@ -36,14 +37,14 @@ static void assert_thread(__u32 tgid, __u32 tid)
 	assert_int_equal(kernel.definitions[0]->tid, tid);
 }
 
-static void test_first_namespace(void **state)
+static void the_first_namespace_has_the_kernels_pids(void **state)
 {
 	(void)state;
 	assert_thread(TGID, TGID + 1);
 }
 
-/* The target is still the one that it is to the kernel. */
-static void test_namespace_within(void **state)
+/* BPF still finds the target by the kernel's number. */
+static void a_nested_namespace_has_its_own_pids(void **state)
 {
 	const struct numbered_thread thread = { 1, 1, 1 };
 
@@ -53,7 +54,7 @@ static void test_namespace_within(void **state)
 	assert_thread(7, 9);
 }
 
-static void test_search(void **state)
+static void a_search_finds_the_kernels_pid_and_a_namesake(void **state)
 {
 	static const struct numbered_thread threads[] = {
 		{ 100, 100, 1 }, { 100, 101, 2 }, { 102, 102, 3 }, { 102, 3, 4 }, { 5, 5, 102 },
@@ -81,9 +82,9 @@ static void test_search(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(test_first_namespace),
-		TEST(test_namespace_within),
-		TEST(test_search),
+		TEST(the_first_namespace_has_the_kernels_pids),
+		TEST(a_nested_namespace_has_its_own_pids),
+		TEST(a_search_finds_the_kernels_pid_and_a_namesake),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

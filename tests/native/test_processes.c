@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* What becomes of processes, as the kernel side follows it. */
+/* How BPF follows forks, execs, mappings and exits of processes. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -118,13 +118,13 @@ static void a_child_is_a_target_from_its_fork_on(void **state)
 	assert_int_equal(last_record()->before, PARENT);
 	assert_int_equal(last_record()->serial, child->serial);
 	assert_int_equal(last_record()->pid, CHILD);
-	/* Its rate is its parent's; that of another program is not. */
+	/* A child has its parent's rate; a new program does not. */
 	assert_int_equal(child->rate_shift, 2);
 	kernel__exec(CHILD, &after, &file);
 	assert_int_equal(kernel__target(CHILD)->rate_shift, 0);
 }
 
-static void a_strangers_child_is_none(void **state)
+static void a_child_of_a_stranger_is_no_target(void **state)
 {
 	(void)state;
 	kernel__fork(STRANGE, CHILD, &before);
@@ -132,8 +132,9 @@ static void a_strangers_child_is_none(void **state)
 	assert_int_equal(kernel.process_record_count, 0);
 }
 
-/* For nobody would know whose its samples are, which are counted till it is found. */
-static void what_cannot_be_told_is_left_to_be_found(void **state)
+/* Without a report, user space would not know the owner of the samples.  They are counted until
+ * it has found the process. */
+static void samples_of_an_unreported_process_wait(void **state)
 {
 	(void)state;
 	kernel__add_target(PARENT, 0x1234, 2, 0);
@@ -155,8 +156,8 @@ static void what_cannot_be_told_is_left_to_be_found(void **state)
 	assert_int_equal(kernel__cpu_counters(0)->untold, 4);
 }
 
-/* It waits for an answer, as what runs it does. */
-static void what_is_told_after_all_is_not_to_be_found(void **state)
+/* Such a child waits for an answer, like its parent's program. */
+static void a_process_reported_later_waits_for_an_answer(void **state)
 {
 	(void)state;
 	kernel__add_target(PARENT, 0x1234, 2, 0);
@@ -167,7 +168,7 @@ static void what_is_told_after_all_is_not_to_be_found(void **state)
 	assert_int_equal(kernel__target(CHILD)->state, TARGET_WAITING);
 	assert_int_equal(last_record()->state, TARGET_WAITING);
 	assert_int_equal(kernel__target(PARENT)->state, TARGET_UNTOLD);
-	/* Of a program whose files were mapped before it was complete. */
+	/* The program's files were mapped before its exec was complete. */
 	kernel__exec(PARENT, &after, &file);
 	assert_int_equal(kernel__target(PARENT)->state, TARGET_WAITING);
 	assert_int_equal(last_record()->event, PROCESS_EXECUTED);
@@ -185,8 +186,8 @@ static void a_known_program_is_walked_from_its_exec_on(void **state)
 	assert_int_equal(last_record()->bias, BIAS);
 }
 
-/* Others may have been written to its inode, of the same size. */
-static void a_program_that_was_changed_is_another(void **state)
+/* The inode may have new contents of the same size. */
+static void a_changed_file_is_an_unknown_program(void **state)
 {
 	struct inode changed = inode;
 	struct file overwritten = { .f_inode = &changed };
@@ -199,7 +200,7 @@ static void a_program_that_was_changed_is_another(void **state)
 	assert_int_equal(last_record()->file.changed, key.changed + 1);
 }
 
-static void an_unknown_one_waits_and_is_asked_about(void **state)
+static void an_unknown_program_is_reported_and_its_samples_wait(void **state)
 {
 	(void)state;
 	kernel__exec(STRANGE, &after, &file);
@@ -210,7 +211,7 @@ static void an_unknown_one_waits_and_is_asked_about(void **state)
 	kernel.memory = &after;
 	kernel__sample();
 	kernel__sample();
-	/* What is no sample of the first event cannot wait. */
+	/* Samples of other events cannot wait. */
 	kernel.second_event = true;
 	kernel__sample();
 	kernel.second_event = false;
@@ -224,7 +225,7 @@ static void an_unknown_one_waits_and_is_asked_about(void **state)
 	assert_null(kernel__target(STRANGE));
 }
 
-static void what_is_known_for_no_python_is_left_alone(void **state)
+static void a_program_without_python_is_left_alone(void **state)
 {
 	(void)state;
 	know_other(TARGET_OTHER);
@@ -234,7 +235,7 @@ static void what_is_known_for_no_python_is_left_alone(void **state)
 	assert_int_equal(kernel.process_record_count, 0);
 }
 
-static void what_leads_to_one_is_asked_each_time(void **state)
+static void a_program_that_may_load_python_waits_for_an_answer(void **state)
 {
 	(void)state;
 	know_other(TARGET_WAITING);
@@ -242,8 +243,8 @@ static void what_leads_to_one_is_asked_each_time(void **state)
 	assert_int_equal(kernel__target(STRANGE)->state, TARGET_WAITING);
 }
 
-/* Unless that is what was asked for. */
-static void a_stranger_is_not_followed_among_children(void **state)
+/* A process that is no descendant of a target is left alone with FOLLOW_CHILDREN. */
+static void a_stranger_is_not_followed_with_follow_children(void **state)
 {
 	(void)state;
 	know_python();
@@ -253,7 +254,7 @@ static void a_stranger_is_not_followed_among_children(void **state)
 	assert_null(kernel__target(STRANGE));
 }
 
-static void a_child_that_runs_no_python_is_followed(void **state)
+static void a_child_without_python_is_followed(void **state)
 {
 	(void)state;
 	know_other(TARGET_OTHER);
@@ -269,7 +270,7 @@ static void a_child_that_runs_no_python_is_followed(void **state)
 	assert_moved(kernel__target(STRANGE));
 }
 
-static void a_child_of_what_is_not_wanted_waits(void **state)
+static void samples_of_a_child_of_an_unwanted_process_wait(void **state)
 {
 	(void)state;
 	kernel__add_unwanted(PARENT);
@@ -294,15 +295,15 @@ static void a_known_library_is_walked_from_its_mapping_on(void **state)
 	assert_moved(kernel__target(STRANGE));
 	assert_int_equal(kernel__target(STRANGE)->state, TARGET_PYTHON);
 	assert_int_equal(last_record()->event, PROCESS_MAPPED);
-	/* It has its Python. */
+	/* The process has its Python already. */
 	serial = kernel__target(STRANGE)->serial;
 	map_file(STRANGE, &after);
 	assert_int_equal(kernel.process_record_count, 1);
 	assert_int_equal(kernel__target(STRANGE)->serial, serial);
 }
 
-/* While an exec is not complete yet: the program's own file is mapped in it. */
-static void what_is_mapped_in_an_exec_is_complete_with_it(void **state)
+/* The kernel maps the program's own file before the exec is complete. */
+static void a_process_is_loading_until_its_exec_is_complete(void **state)
 {
 	struct mm_struct loading = after;
 
@@ -318,9 +319,9 @@ static void what_is_mapped_in_an_exec_is_complete_with_it(void **state)
 	assert_int_equal(last_record()->serial, last_record()[-1].serial);
 }
 
-/* What user space has found is not what comes next, though all that was sampled since is of that.
- */
-static void what_was_found_before_an_exec_is_not_what_it_executes(void **state)
+/* What user space has found holds for the old program, although all samples since then are of
+ * the new one. */
+static void findings_about_the_old_program_end_with_an_exec(void **state)
 {
 	struct mm_struct coming = after;
 
@@ -333,7 +334,7 @@ static void what_was_found_before_an_exec_is_not_what_it_executes(void **state)
 	assert_int_equal(kernel__counters(0)->events, 0);
 	assert_int_equal(kernel__target(PARENT)->memory, 0);
 
-	/* At the very end of the exec it looks like any other. */
+	/* At the very end of the exec the memory looks like that of any other process. */
 	coming.arg_end = 2;
 	kernel__sample();
 	assert_int_equal(kernel__counters(0)->events, 1);
@@ -343,8 +344,8 @@ static void what_was_found_before_an_exec_is_not_what_it_executes(void **state)
 	assert_int_not_equal(last_record()->serial, last_record()->before);
 }
 
-/* From the moment at which it has other memory, what was known of it is not true. */
-static void what_has_called_exec_is_not_walked_as_before(void **state)
+/* Once the process has other memory, what was known of it no longer holds. */
+static void a_process_with_new_memory_is_not_walked_as_before(void **state)
 {
 	(void)state;
 	kernel__add_target(PARENT, 0x1234, 0, 0);
@@ -357,8 +358,8 @@ static void what_has_called_exec_is_not_walked_as_before(void **state)
 	assert_int_equal(kernel__counters(0)->events, 1);
 }
 
-/* Nobody has told of it what it was. */
-static void what_waited_before_an_exec_is_told_with_it(void **state)
+/* The exec's record reports samples that still waited for an answer about the old program. */
+static void an_exec_reports_abandoned_samples(void **state)
 {
 	struct mm_struct loading = after;
 
@@ -373,7 +374,7 @@ static void what_waited_before_an_exec_is_told_with_it(void **state)
 	assert_int_equal(last_record()->abandoned, 2);
 	assert_int_equal(last_record()->waiting, 0);
 
-	/* Where it maps a file before it has begun, with that. */
+	/* If it maps a file before its exec is complete, that record reports them. */
 	kernel.memory = &after;
 	kernel__sample();
 	loading.arg_end = 0;
@@ -386,7 +387,7 @@ static void what_waited_before_an_exec_is_told_with_it(void **state)
 	assert_int_equal(last_record()->abandoned, 0);
 }
 
-static void what_was_told_before_an_exec_did_not_wait(void **state)
+static void an_exec_of_a_known_process_abandons_no_samples(void **state)
 {
 	(void)state;
 	kernel__add_target(PARENT, 0x1234, 0, 0);
@@ -402,8 +403,8 @@ static void what_was_told_before_an_exec_did_not_wait(void **state)
 	assert_int_equal(last_record()->abandoned, 0);
 }
 
-/* The number of a process that has ended may be another's at once. */
-static void equal_numbers_are_told_apart(void **state)
+/* The PID of an ended process may be reused at once. */
+static void processes_with_a_reused_pid_are_told_apart(void **state)
 {
 	struct last_sample first, second;
 
@@ -420,7 +421,8 @@ static void equal_numbers_are_told_apart(void **state)
 	assert_int_not_equal(first.hash, second.hash);
 }
 
-/* TEXT of LENGTH bytes has replaced the first COMMAND bytes of what a process was started with. */
+/* Asserts that TEXT, which has replaced the first COMMAND bytes of the arguments, is reported as
+ * TITLE of LENGTH bytes. */
 static void assert_title(const char *text, size_t length, size_t command, const char *title)
 {
 	struct mm_struct memory = { .arg_start = (__u64)text, .arg_end = (__u64)text + command };
@@ -433,13 +435,13 @@ static void assert_title(const char *text, size_t length, size_t command, const 
 	assert_memory_equal(last_record()->arguments, title, length);
 }
 
-static void an_end_tells_the_title(void **state)
+static void an_exit_reports_the_title(void **state)
 {
 	static char text[ARGUMENT_BYTES_MAX] = "gunicorn: worker\0\0\0A=1";
 
 	(void)state;
 	assert_title(text, 19, 19, text);
-	/* It goes on where the environment was, up to its NUL. */
+	/* A title continues where the environment was, up to its NUL. */
 	assert_title(text, 17, 8, text);
 	assert_title(NULL, 0, 0, text);
 	assert_title((const char *)1, 0, 8, text);
@@ -448,7 +450,7 @@ static void an_end_tells_the_title(void **state)
 	assert_title(text, ARGUMENT_BYTES_MAX, ARGUMENT_BYTES_MAX - 1, text);
 }
 
-static void what_nothing_waits_for_wakes_nobody(void **state)
+static void forks_and_exits_do_not_wake_user_space(void **state)
 {
 	(void)state;
 	kernel__add_target(PARENT, 0x1234, 0, 0);
@@ -456,7 +458,7 @@ static void what_nothing_waits_for_wakes_nobody(void **state)
 	kernel__end(CHILD, NULL);
 	assert_int_equal(kernel.process_record_count, 2);
 	assert_int_equal(kernel.wakings, 0);
-	/* What comes behind it and is waited for has to wake all the same. */
+	/* A later record that user space waits for must still wake it. */
 	kernel__exec(STRANGE, &after, &file);
 	assert_int_equal(kernel.wakings, 1);
 	kernel__fork(PARENT, CHILD, &before);
@@ -467,7 +469,7 @@ static void what_nothing_waits_for_wakes_nobody(void **state)
 	assert_int_equal(kernel.wakings, 2);
 }
 
-static void it_does_before_the_ring_is_full(void **state)
+static void a_half_full_ring_wakes_user_space(void **state)
 {
 	(void)state;
 	kernel__add_target(PARENT, 0x1234, 0, 0);
@@ -477,7 +479,7 @@ static void it_does_before_the_ring_is_full(void **state)
 	assert_int_equal(kernel.wakings, 1);
 }
 
-static void an_end_that_may_end_the_run_wakes(void **state)
+static void an_exit_that_may_end_the_run_wakes_user_space(void **state)
 {
 	(void)state;
 	kernel__follow(FOLLOW_CHILDREN);
@@ -486,7 +488,7 @@ static void an_end_that_may_end_the_run_wakes(void **state)
 	assert_int_equal(kernel.wakings, 1);
 }
 
-static void what_may_be_no_python_is_looked_at_at_once(void **state)
+static void a_fork_of_an_unknown_program_wakes_user_space(void **state)
 {
 	(void)state;
 	kernel__exec(PARENT, &after, &file);
@@ -502,29 +504,29 @@ int main(void)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 	const struct CMUnitTest tests[] = {
 		TEST(a_child_is_a_target_from_its_fork_on),
-		TEST(a_strangers_child_is_none),
-		TEST(what_cannot_be_told_is_left_to_be_found),
-		TEST(what_is_told_after_all_is_not_to_be_found),
+		TEST(a_child_of_a_stranger_is_no_target),
+		TEST(samples_of_an_unreported_process_wait),
+		TEST(a_process_reported_later_waits_for_an_answer),
 		TEST(a_known_program_is_walked_from_its_exec_on),
-		TEST(a_program_that_was_changed_is_another),
-		TEST(an_unknown_one_waits_and_is_asked_about),
-		TEST(what_is_known_for_no_python_is_left_alone),
-		TEST(what_leads_to_one_is_asked_each_time),
-		TEST(a_stranger_is_not_followed_among_children),
-		TEST(a_child_that_runs_no_python_is_followed),
-		TEST(a_child_of_what_is_not_wanted_waits),
+		TEST(a_changed_file_is_an_unknown_program),
+		TEST(an_unknown_program_is_reported_and_its_samples_wait),
+		TEST(a_program_without_python_is_left_alone),
+		TEST(a_program_that_may_load_python_waits_for_an_answer),
+		TEST(a_stranger_is_not_followed_with_follow_children),
+		TEST(a_child_without_python_is_followed),
+		TEST(samples_of_a_child_of_an_unwanted_process_wait),
 		TEST(a_known_library_is_walked_from_its_mapping_on),
-		TEST(what_is_mapped_in_an_exec_is_complete_with_it),
-		TEST(what_was_found_before_an_exec_is_not_what_it_executes),
-		TEST(what_has_called_exec_is_not_walked_as_before),
-		TEST(what_waited_before_an_exec_is_told_with_it),
-		TEST(what_was_told_before_an_exec_did_not_wait),
-		TEST(equal_numbers_are_told_apart),
-		TEST(an_end_tells_the_title),
-		TEST(what_nothing_waits_for_wakes_nobody),
-		TEST(it_does_before_the_ring_is_full),
-		TEST(an_end_that_may_end_the_run_wakes),
-		TEST(what_may_be_no_python_is_looked_at_at_once),
+		TEST(a_process_is_loading_until_its_exec_is_complete),
+		TEST(findings_about_the_old_program_end_with_an_exec),
+		TEST(a_process_with_new_memory_is_not_walked_as_before),
+		TEST(an_exec_reports_abandoned_samples),
+		TEST(an_exec_of_a_known_process_abandons_no_samples),
+		TEST(processes_with_a_reused_pid_are_told_apart),
+		TEST(an_exit_reports_the_title),
+		TEST(forks_and_exits_do_not_wake_user_space),
+		TEST(a_half_full_ring_wakes_user_space),
+		TEST(an_exit_that_may_end_the_run_wakes_user_space),
+		TEST(a_fork_of_an_unknown_program_wakes_user_space),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

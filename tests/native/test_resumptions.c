@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * 3.12: the moments at which the eval loop has made a generator the innermost frame
- * without a link to what resumes it, or no longer has one.  The stack of what resumes
- * it or none.
+ * 3.12: moments at which the eval loop has made a generator the innermost frame, but its link to
+ * the resuming frame is not set yet or was cleared.  The walker gives the resumer's stack or none.
  */
 #include <string.h>
 
@@ -11,7 +10,7 @@
 #define ARRAY_SIZE(array) (sizeof(array) / sizeof((array)[0]))
 #define VERSION_3_12	  0x030c0000
 
-/* In front of struct pt_regs: all that C code computes with, but for the stack pointer. */
+/* The first fields of struct pt_regs: the general registers except the stack pointer. */
 #define GENERAL_REGISTERS 15
 
 #define OUTER_DEPTH	   3
@@ -22,7 +21,7 @@
 #define SUSPENDED	   (-1)
 #define EXECUTING	   0
 
-/* A thread with an activation of two frames, or none, that resumes a generator. */
+/* A thread whose activation of two frames, or none, resumes a generator. */
 struct resumption {
 	struct image *image;
 	uint64_t tstate;
@@ -42,7 +41,7 @@ static void set_stacktop(const struct resumption *resumption, uint64_t frame, in
 	       sizeof(stacktop));
 }
 
-/* Has FRAME wait with COUNT values on its stack, OBJECT on top. */
+/* Makes FRAME wait with COUNT values on its stack, OBJECT on top. */
 static void wait_for(const struct resumption *resumption, uint64_t frame, int32_t count,
 		     uint64_t object)
 {
@@ -81,7 +80,7 @@ static void assert_nothing_found(void)
 	harness__assert_ends(kernel__sample(), 0, OUTCOME_FRAME_ENTERING);
 }
 
-static void finds_the_frame_that_runs_by_any_register(void **state)
+static void finds_the_running_frame_by_any_register(void **state)
 {
 	struct resumption resumption = begin_resumption(*state, false);
 
@@ -94,7 +93,7 @@ static void finds_the_frame_that_runs_by_any_register(void **state)
 	}
 }
 
-static void finds_the_frame_that_waits_for_it(void **state)
+static void finds_the_frame_that_waits_for_the_generator(void **state)
 {
 	struct resumption resumption = begin_resumption(*state, false);
 
@@ -102,7 +101,7 @@ static void finds_the_frame_that_waits_for_it(void **state)
 	kernel.registers.cx = resumption.frame;
 	kernel.registers.dx = resumption.object;
 	kernel.registers.si = resumption.resumer;
-	kernel.registers.di = resumption.first; /* waits as well, for something else */
+	kernel.registers.di = resumption.first; /* waits for something else */
 	for (int32_t count = 1; count < 8; count++) {
 		wait_for(&resumption, resumption.resumer, count, resumption.object);
 		harness__assert_stack(kernel__sample(), DEPTH);
@@ -115,8 +114,8 @@ static void finds_the_frame_that_waits_for_it(void **state)
 	assert_nothing_found();
 }
 
-/* A generator's frame is no less one. */
-static void finds_a_generator_that_waits_for_it(void **state)
+/* The resumer is a generator itself. */
+static void finds_a_generator_that_waits_for_another(void **state)
 {
 	struct resumption resumption = begin_resumption(*state, false);
 	struct image *image = *state;
@@ -128,13 +127,13 @@ static void finds_a_generator_that_waits_for_it(void **state)
 	kernel.registers.r14 = resumption.resumer;
 	harness__assert_stack(kernel__sample(), DEPTH);
 
-	/* One that does not run leads nowhere. */
+	/* A generator that does not run has no caller. */
 	image__write_frame(image, resumption.resumer, 0, CODE(DEPTH - 1), DEPTH - 1,
 			   OWNED_BY_GENERATOR);
 	assert_nothing_found();
 }
 
-static void finds_what_called_from_c(void **state)
+static void finds_the_caller_of_a_resumption_from_c(void **state)
 {
 	struct resumption resumption = begin_resumption(*state, true);
 
@@ -143,13 +142,13 @@ static void finds_what_called_from_c(void **state)
 	set_state(&resumption, SUSPENDED);
 	harness__assert_stack(kernel__sample(), OUTER_DEPTH);
 
-	/* Another's. */
+	/* The entry frame belongs to another activation. */
 	image__set(resumption.entry, resumption.image->layout.frame_previous, resumption.entry);
 	assert_nothing_found();
 }
 
-/* It may have been the one that resumed it, for a reason that is not known. */
-static void believes_no_call_from_c_beside_a_frame_that_may_run(void **state)
+/* A frame that may run could be the resumer, so a call from C is not certain. */
+static void rejects_a_call_from_c_if_a_frame_may_run(void **state)
 {
 	struct resumption resumption = begin_resumption(*state, false);
 
@@ -162,7 +161,7 @@ static void believes_no_call_from_c_beside_a_frame_that_may_run(void **state)
 	harness__assert_stack(kernel__sample(), DEPTH);
 }
 
-static void believes_no_frame_that_does_not_run(void **state)
+static void rejects_a_frame_that_does_not_run(void **state)
 {
 	struct resumption resumption = begin_resumption(*state, false);
 	struct image *image = *state;
@@ -185,7 +184,7 @@ static void believes_no_frame_that_does_not_run(void **state)
 }
 
 /* Both may wait for one generator, but only one of them resumes it. */
-static void believes_none_of_two(void **state)
+static void rejects_two_frames_that_wait_for_one_generator(void **state)
 {
 	struct resumption resumption = begin_resumption(*state, false);
 
@@ -198,7 +197,7 @@ static void believes_none_of_two(void **state)
 	harness__assert_stack(kernel__sample(), DEPTH);
 }
 
-static void believes_no_frame_of_another_activation(void **state)
+static void rejects_a_frame_of_another_activation(void **state)
 {
 	struct resumption resumption = begin_resumption(*state, false);
 	uint64_t others[] = {
@@ -211,7 +210,7 @@ static void believes_no_frame_of_another_activation(void **state)
 		set_stacktop(&resumption, others[i], RUNS);
 		assert_nothing_found();
 	}
-	/* What called this one runs as well, and is known not to be it. */
+	/* The activation's caller runs as well, and is known not to be the resumer. */
 	kernel.registers.ax = resumption.outer;
 	kernel.registers.bx = resumption.resumer;
 	set_stacktop(&resumption, resumption.resumer, RUNS);
@@ -222,14 +221,14 @@ int main(void)
 {
 	const struct check checks[] = {
 #define CHECK_3_12(function) CHECK_IN(VERSION_3_12, VERSION_3_12, function)
-		CHECK_3_12(finds_the_frame_that_runs_by_any_register),
-		CHECK_3_12(finds_the_frame_that_waits_for_it),
-		CHECK_3_12(finds_a_generator_that_waits_for_it),
-		CHECK_3_12(finds_what_called_from_c),
-		CHECK_3_12(believes_no_call_from_c_beside_a_frame_that_may_run),
-		CHECK_3_12(believes_no_frame_that_does_not_run),
-		CHECK_3_12(believes_none_of_two),
-		CHECK_3_12(believes_no_frame_of_another_activation),
+		CHECK_3_12(finds_the_running_frame_by_any_register),
+		CHECK_3_12(finds_the_frame_that_waits_for_the_generator),
+		CHECK_3_12(finds_a_generator_that_waits_for_another),
+		CHECK_3_12(finds_the_caller_of_a_resumption_from_c),
+		CHECK_3_12(rejects_a_call_from_c_if_a_frame_may_run),
+		CHECK_3_12(rejects_a_frame_that_does_not_run),
+		CHECK_3_12(rejects_two_frames_that_wait_for_one_generator),
+		CHECK_3_12(rejects_a_frame_of_another_activation),
 #undef CHECK_3_12
 	};
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * The counters and definitions of bpf/stack.bpf.h, seen as user space sees them.
+ * The counters and definitions of bpf/stack.bpf.h, as user space reads them.
  *
- * A slot's counter goes on from one owner to the next; a definition says at
- * which count its stack took the slot.  So a reader takes the counters first,
- * then the definitions in their order: each gives what the slot counted up to
- * its base to the owner before, and the rest is the last owner's.
+ * A slot's counter continues from one owner to the next.  A definition says at which count its
+ * stack took the slot.  So a reader takes the counters first, then the definitions in order:
+ * each gives the slot's counts up to its base to the previous owner.  The rest belongs to the
+ * last owner.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -60,7 +60,7 @@ static uint64_t lost(void)
 	return kernel__counters(0)->lost + kernel__counters(1)->lost;
 }
 
-/* A sample of stack number STACK.  Whether it was counted; then it is in `counted`. */
+/* Samples stack number STACK.  Returns whether it was counted, and then adds it to `counted`. */
 static bool sample_stack(uint32_t stack)
 {
 	uint64_t before = lost();
@@ -120,7 +120,7 @@ static void defines_a_stack_once(void **state)
 	assert_int_equal(counted[6], 142);
 }
 
-static void defines_anew_in_each_epoch(void **state)
+static void defines_every_stack_again_in_each_epoch(void **state)
 {
 	(void)state;
 	for (int i = 0; i < 100; i++) {
@@ -132,7 +132,7 @@ static void defines_anew_in_each_epoch(void **state)
 	assert_accounts_are_true();
 }
 
-static void keeps_cpus_and_threads_apart(void **state)
+static void separates_cpus_and_threads(void **state)
 {
 	(void)state;
 	assert_true(sample_stack(1));
@@ -150,7 +150,7 @@ static void keeps_cpus_and_threads_apart(void **state)
 	assert_true(sample_stack(1));
 	assert_int_equal(kernel.definition_count, 3);
 	assert_int_equal(kernel.definitions[2]->tid, kernel.tid);
-	/* And in one that has its number later. */
+	/* So are the same frames in a later thread with the same tid. */
 	kernel.start_time++;
 	assert_true(sample_stack(1));
 	assert_int_equal(kernel.definition_count, 4);
@@ -159,7 +159,7 @@ static void keeps_cpus_and_threads_apart(void **state)
 	assert_accounts_are_true();
 }
 
-static void counts_threads_as_one_where_that_is_wanted(void **state)
+static void merges_threads_if_configured(void **state)
 {
 	(void)state;
 	kernel__merge_threads();
@@ -194,7 +194,7 @@ static void defines_again_after_a_full_ring(void **state)
 	assert_int_equal(accounted_for[1], 20);
 }
 
-static void passes_slots_on(void **state)
+static void accounts_reused_slots_correctly(void **state)
 {
 	size_t definitions = 0;
 
@@ -202,7 +202,7 @@ static void passes_slots_on(void **state)
 	for (int i = 0; i < 200000; i++) {
 		kernel.cpu = random_number(CPUS);
 		assert_true(sample_stack(random_number(STACKS)));
-		/* User space reads at any time, and the kernel samples between its two steps. */
+		/* User space reads at any time, and samples may come between its two steps. */
 		if (random_number(1000) == 0)
 			take_snapshot();
 		if (random_number(1000) == 0) {
@@ -215,7 +215,7 @@ static void passes_slots_on(void **state)
 	assert_accounts_are_true();
 }
 
-static void loses_only_what_it_says(void **state)
+static void counts_every_lost_sample(void **state)
 {
 	uint64_t refused = 0;
 
@@ -232,7 +232,7 @@ static void loses_only_what_it_says(void **state)
 	assert_true(refused > 0);
 	assert_int_equal(lost(), refused);
 
-	/* What is still without a definition gets one as soon as it is seen again. */
+	/* Stacks without a definition get one as soon as they are sampled again. */
 	kernel.ring_full = false;
 	for (kernel.cpu = 0; kernel.cpu < CPUS; kernel.cpu++)
 		for (uint32_t i = 0; i < STACKS; i++)
@@ -240,7 +240,7 @@ static void loses_only_what_it_says(void **state)
 	assert_accounts_are_true();
 }
 
-/* Stacks that share a bucket, SLOTS_PER_BUCKET and one more: as another CPU counts them. */
+/* Finds SLOTS_PER_BUCKET + 1 stacks that share a bucket, by samples on another CPU. */
 static void find_bucketful(uint32_t *stacks, uint64_t *hashes)
 {
 	uint32_t used = 0;
@@ -257,8 +257,8 @@ static void find_bucketful(uint32_t *stacks, uint64_t *hashes)
 	kernel__drain();
 }
 
-/* A stack whose definition is not sent yet cannot be driven out. */
-static void drives_out_what_is_defined(void **state)
+/* A stack whose definition is not sent yet cannot be evicted. */
+static void evicts_only_defined_stacks(void **state)
 {
 	uint32_t stacks[SLOTS_PER_BUCKET + 1], first, preferred;
 	uint64_t hashes[SLOTS_PER_BUCKET + 1];
@@ -280,7 +280,7 @@ static void drives_out_what_is_defined(void **state)
 			 first + (preferred + 1) % SLOTS_PER_BUCKET);
 	assert_true(sample_stack(stacks[preferred]));
 	assert_true(kernel__slot(0, first + preferred)->defined);
-	/* One that takes a slot has a number of its own there. */
+	/* The stack that took the slot is defined at its own count. */
 	assert_int_equal(kernel__slot(0, first + (preferred + 1) % SLOTS_PER_BUCKET)->defined,
 			 kernel__slot(0, first + (preferred + 1) % SLOTS_PER_BUCKET)->amount.count);
 	assert_int_equal(lost(), 0);
@@ -293,7 +293,7 @@ static int compare_hashes(const void *first, const void *second)
 	return (one > other) - (one < other);
 }
 
-/* Neighbours whose bits differ where the hash might let them cancel each other. */
+/* Adjacent frames differ in bits that a weak hash might let cancel out. */
 static void tells_similar_stacks_apart(void **state)
 {
 	static uint64_t hashes[32 * 32 * 33];
@@ -326,14 +326,14 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(defines_a_stack_once, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(defines_anew_in_each_epoch, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(keeps_cpus_and_threads_apart, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(counts_threads_as_one_where_that_is_wanted, set_up,
+		cmocka_unit_test_setup_teardown(defines_every_stack_again_in_each_epoch, set_up,
 						tear_down),
+		cmocka_unit_test_setup_teardown(separates_cpus_and_threads, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(merges_threads_if_configured, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(defines_again_after_a_full_ring, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(passes_slots_on, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(loses_only_what_it_says, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(drives_out_what_is_defined, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(accounts_reused_slots_correctly, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(counts_every_lost_sample, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(evicts_only_defined_stacks, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(tells_similar_stacks_apart, set_up, tear_down),
 	};
 

@@ -15,7 +15,7 @@
 static struct image image;
 static const struct kernel_code handlers = { HANDLER, 0x100 };
 
-/* What the kernel passes a pointer to. */
+/* A struct that the kernel passes by pointer. */
 struct passed {
 	__u8 before, small;
 	__s16 number;
@@ -42,8 +42,7 @@ static struct amount all(void)
 	return harness__counted(1);
 }
 
-/* Calls a tracepoint that is to be read as TRACEPOINT says, with what PASSED points to and NUMBER.
- */
+/* Calls a tracepoint, which is read as TRACEPOINT says, with the pointer PASSED and NUMBER. */
 static void call(const struct tracepoint *tracepoint, const struct passed *passed, __u64 number)
 {
 	__u64 arguments[] = { (__u64)passed, number };
@@ -65,7 +64,7 @@ static struct tracepoint member(__u32 start, __u32 bits, bool is_signed)
 					       .is_signed = is_signed } };
 }
 
-static void each_call_is_one(void **state)
+static void each_call_counts_as_one(void **state)
 {
 	const struct tracepoint plain = { 0 };
 
@@ -81,7 +80,7 @@ static void each_call_is_one(void **state)
 	assert_int_equal(all().count, 2);
 }
 
-static void a_member_is_the_value(void **state)
+static void a_member_gives_the_value(void **state)
 {
 	const struct passed passed = { .before = 0xff,
 				       .small = 200,
@@ -107,7 +106,7 @@ static void a_member_is_the_value(void **state)
 	assert_int_equal(all().count, sizeof(members) / sizeof(members[0]));
 }
 
-static void what_is_not_above_0_does_not_count(void **state)
+static void a_value_of_0_or_less_does_not_count(void **state)
 {
 	const struct passed passed = { .number = -1, .small = 0 };
 	const struct tracepoint number = member(16, 16, true), small = member(8, 8, false);
@@ -124,7 +123,7 @@ static void what_is_not_above_0_does_not_count(void **state)
 	assert_int_equal(all().value, 11);
 }
 
-static void only_the_filtered_count(void **state)
+static void only_calls_that_match_the_filter_count(void **state)
 {
 	struct tracepoint filtered = { .filter = { .argument = 1, .bytes = 8, .is_signed = 1 },
 				       .filtered = 35 };
@@ -143,7 +142,7 @@ static void an_interrupt_has_no_stack(void **state)
 
 	(void)state;
 	kernel.stack = stack;
-	/* The first two are the program's. */
+	/* The first two frames are the BPF program's. */
 	kernel.stack_depth = 3;
 	call(&mixed, NULL, 0);
 	assert_int_equal(kernel.definitions[0]->outcome, OUTCOME_PYTHON);
@@ -157,7 +156,7 @@ static void an_interrupt_has_no_stack(void **state)
 	assert_int_equal(all().count, 3);
 }
 
-/* Samples that come while another program works with the scratch are lost, and no others. */
+/* Samples are lost only while another program uses the scratch. */
 static void one_sample_is_taken_at_a_time(void **state)
 {
 	const struct tracepoint plain = { 0 };
@@ -182,10 +181,10 @@ static void one_sample_is_taken_at_a_time(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(each_call_is_one),
-		TEST(a_member_is_the_value),
-		TEST(what_is_not_above_0_does_not_count),
-		TEST(only_the_filtered_count),
+		TEST(each_call_counts_as_one),
+		TEST(a_member_gives_the_value),
+		TEST(a_value_of_0_or_less_does_not_count),
+		TEST(only_calls_that_match_the_filter_count),
 		TEST(an_interrupt_has_no_stack),
 		TEST(one_sample_is_taken_at_a_time),
 	};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Time off the CPU: what bpf/waiting.bpf.h does at switches from one thread to another. */
+/* Time off the CPU: what bpf/waiting.bpf.h does at context switches. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -12,8 +12,8 @@
 #define VERSION 0x030d0000
 #define SLEEPS	1	/* TASK_INTERRUPTIBLE */
 #define DEAD	0x80	/* TASK_DEAD */
-#define CALL	35	/* of a system call, any */
-#define STEP_NS 5000000 /* of a wait */
+#define CALL	35	/* an arbitrary system call */
+#define STEP_NS 5000000 /* the length of a wait */
 
 static struct image image;
 static struct task_struct idle;
@@ -63,7 +63,7 @@ static struct amount all(void)
 	return harness__counted(CPUS);
 }
 
-/* The clock of the test moves with each look at it. */
+/* Each read of the test's clock advances it. */
 static void is_about(__u64 value, __u64 wanted)
 {
 	assert_in_range(value, wanted, wanted + 100000);
@@ -77,13 +77,13 @@ static void time_goes_to_the_stack_that_waited(void **state)
 	is_about(all().value, STEP_NS);
 	assert_int_equal(kernel.definitions[0]->wait, WAIT_SYSTEM_CALL + CALL);
 	assert_int_equal(kernel.definitions[0]->depth, 1);
-	/* The same again, from where it came to. */
+	/* The same wait again, from the CPU where the last one ended. */
 	wait_on(1, SLEEPS, STEP_NS, 0);
 	assert_int_equal(all().count, 2);
 	is_about(all().value, 2 * STEP_NS);
 }
 
-/* At the end of a window it has its time so far, and goes on. */
+/* At the end of a window, a wait that goes on counts its time so far. */
 static void a_wait_is_counted_in_parts(void **state)
 {
 	struct task_struct back = myself();
@@ -100,14 +100,14 @@ static void a_wait_is_counted_in_parts(void **state)
 	kernel__switch(&back, 0, false);
 	is_about(all().value, 3 * STEP_NS);
 	assert_int_equal(all().count, 1);
-	/* It runs. */
+	/* While the thread runs, nothing is added. */
 	kernel.time_ns += STEP_NS;
 	kernel__count_waits();
 	is_about(all().value, 3 * STEP_NS);
 }
 
-/* It is woken in the middle, and counted up to a moment after that. */
-static void time_on_the_run_queue_is_apart(void **state)
+/* The thread is woken in the middle of the wait, and the wait is counted shortly after that. */
+static void time_on_the_run_queue_is_counted_apart(void **state)
 {
 	struct task_struct back = myself();
 
@@ -131,7 +131,7 @@ static void time_on_the_run_queue_is_apart(void **state)
 	assert_int_equal(all().count, 2);
 }
 
-static void what_is_brief_is_left_out(void **state)
+static void brief_waits_are_left_out(void **state)
 {
 	(void)state;
 	kernel__leave_out_waits(STEP_NS);
@@ -142,7 +142,7 @@ static void what_is_brief_is_left_out(void **state)
 	is_about(kernel__counters(0)->brief, STEP_NS / 2);
 }
 
-static void reasons_are_apart(void **state)
+static void wait_reasons_are_told_apart(void **state)
 {
 	(void)state;
 	wait_on(0, SLEEPS, STEP_NS, 0);
@@ -155,7 +155,7 @@ static void reasons_are_apart(void **state)
 	assert_int_equal(all().count, 3);
 }
 
-/* A futex in the GIL, whose address the interpreter has, and one right behind it. */
+/* A futex in the interpreter's GIL, and others right behind and before it. */
 static void the_gil_is_told_from_other_locks(void **state)
 {
 	uint64_t interpreter = image__interp(&image), gil = interpreter + 0x10000;
@@ -175,8 +175,8 @@ static void the_gil_is_told_from_other_locks(void **state)
 	assert_int_equal(all().count, 3);
 }
 
-/* One that is switched out more often than it may be walked keeps all of its time. */
-static void what_is_not_walked_keeps_its_time(void **state)
+/* A thread with more switches than may be walked keeps all of its waiting time. */
+static void waits_that_are_not_walked_keep_their_time(void **state)
 {
 	const __u64 waits = 3 * WALKS_A_PERIOD_MAX;
 
@@ -191,8 +191,8 @@ static void what_is_not_walked_keeps_its_time(void **state)
 	assert_in_range(all().count, WALKS_A_PERIOD_MAX + 1, WALKS_A_PERIOD_MAX + 2);
 }
 
-/* Its number is another thread's now. */
-static void the_time_of_a_thread_that_ended_is_no_ones(void **state)
+/* The tid was reused. */
+static void the_wait_time_of_an_ended_thread_is_not_counted(void **state)
 {
 	struct task_struct other = myself();
 
@@ -206,8 +206,8 @@ static void the_time_of_a_thread_that_ended_is_no_ones(void **state)
 	assert_int_equal(all().count, 1);
 }
 
-/* It has no entry any more, so that there is room for two others. */
-static void the_dead_leave_room(void **state)
+/* The dead threads have no entries any more, so two others have room. */
+static void dead_threads_leave_room_for_others(void **state)
 {
 	(void)state;
 	for (int i = 0; i < 3; i++) {
@@ -219,8 +219,8 @@ static void the_dead_leave_room(void **state)
 	is_about(all().value, 3 * STEP_NS);
 }
 
-/* BPF forgets a process before its last thread is switched out for good. */
-static void the_dead_leave_room_after_their_process(void **state)
+/* BPF forgets a process before its last thread is switched out for the last time. */
+static void dead_threads_leave_room_after_their_process(void **state)
 {
 	(void)state;
 	for (int i = 0; i < KERNEL_WAITS + 1; i++) {
@@ -233,7 +233,7 @@ static void the_dead_leave_room_after_their_process(void **state)
 	assert_int_equal(all().count, KERNEL_WAITS + 1);
 }
 
-static void what_is_stopped_says_so(void **state)
+static void a_stopped_thread_has_its_own_reason(void **state)
 {
 	(void)state;
 	kernel.task_registers.orig_ax = -1;
@@ -243,7 +243,6 @@ static void what_is_stopped_says_so(void **state)
 	assert_int_equal(kernel.definitions[0]->wait, WAIT_STOPPED);
 }
 
-/* Without room a wait is lost, and counted. */
 static void a_wait_without_room_is_lost(void **state)
 {
 	(void)state;
@@ -262,15 +261,15 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(time_goes_to_the_stack_that_waited),
 		TEST(a_wait_is_counted_in_parts),
-		TEST(time_on_the_run_queue_is_apart),
-		TEST(what_is_brief_is_left_out),
-		TEST(reasons_are_apart),
+		TEST(time_on_the_run_queue_is_counted_apart),
+		TEST(brief_waits_are_left_out),
+		TEST(wait_reasons_are_told_apart),
 		TEST(the_gil_is_told_from_other_locks),
-		TEST(what_is_not_walked_keeps_its_time),
-		TEST(the_time_of_a_thread_that_ended_is_no_ones),
-		TEST(the_dead_leave_room),
-		TEST(the_dead_leave_room_after_their_process),
-		TEST(what_is_stopped_says_so),
+		TEST(waits_that_are_not_walked_keep_their_time),
+		TEST(the_wait_time_of_an_ended_thread_is_not_counted),
+		TEST(dead_threads_leave_room_for_others),
+		TEST(dead_threads_leave_room_after_their_process),
+		TEST(a_stopped_thread_has_its_own_reason),
 		TEST(a_wait_without_room_is_lost),
 	};
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The walker on the memory of a sound process: the right stack, with few reads. */
+/* The walker on the memory of a consistent process: the right stack, with few reads. */
 #include <string.h>
 
 #include "harness.h"
@@ -14,7 +14,7 @@ static bool has_blocks(const struct image *image)
 	return image->offsets.version >= NEW_VERSION_HEX;
 }
 
-static void finds_stack(void **state)
+static void finds_the_stack(void **state)
 {
 	struct image *image = *state;
 	uint64_t tstate = image__thread(image, image__interp(image), THREAD_POINTER);
@@ -35,7 +35,7 @@ static void finds_stack(void **state)
 	assert_int_equal(kernel__counters(0)->outcomes[OUTCOME_PYTHON], 2);
 }
 
-static void sends_what_it_found(void **state)
+static void sends_a_definition_of_the_stack(void **state)
 {
 	struct image *image = *state;
 	const struct definition *sent;
@@ -58,8 +58,8 @@ static void sends_what_it_found(void **state)
 	assert_int_equal(kernel__slot(0, sent->slot)->amount.count, 1);
 }
 
-/* Which copy of the instructions each frame runs, where threads have their own. */
-static void records_the_copies(void **state)
+/* In free-threaded builds, each frame records which copy of the instructions it runs. */
+static void records_which_copy_of_the_code_runs(void **state)
 {
 	static const struct {
 		uint32_t index;
@@ -91,8 +91,9 @@ static void records_the_copies(void **state)
 				 has_copies ? cases[i].recorded : 0);
 }
 
-/* The innermost frame's position is an old one while the JIT's code runs; its callers' are not. */
-static void says_what_the_jit_hides(void **state)
+/* While the JIT's code runs, the innermost frame's position is stale; its callers' positions are
+ * valid. */
+static void reports_a_position_that_the_jit_hides(void **state)
 {
 	struct image *image = *state;
 	bool has_executors = image__has_executors(image);
@@ -110,7 +111,7 @@ static void says_what_the_jit_hides(void **state)
 	harness__assert_frame(sample, 2, CODE(0), 0);
 	image__set_executor(image, tstate, 0);
 	harness__assert_whole(kernel__sample(), 3);
-	/* As a 3.13 with the JIT, which does not tell. */
+	/* A 3.13 with the JIT does not say whether JIT code runs. */
 	image->layout.jit_untold = 1;
 	kernel__set_layout(0, &image->layout);
 	sample = kernel__sample();
@@ -119,7 +120,7 @@ static void says_what_the_jit_hides(void **state)
 	harness__assert_frame(sample, 1, CODE(1), 1);
 }
 
-static void cuts_the_deepest(void **state)
+static void cuts_off_the_root_of_a_deep_stack(void **state)
 {
 	struct image *image = *state;
 	uint32_t deepest = STACK_FRAMES_MAX - 1;
@@ -139,7 +140,7 @@ static bool looks_at_root(const struct image *image)
 	return image->layout.code_flags != OFFSET_ABSENT;
 }
 
-static void reads_little(void **state)
+static void walks_with_few_reads(void **state)
 {
 	struct image *image = *state;
 
@@ -153,8 +154,8 @@ static void reads_little(void **state)
 				 harness__reads_to_frame(image) + 49 + looks_at_root(image));
 }
 
-/* Its flags say what a root is that 3.9's throw() makes one. */
-static void knows_a_generator_without_its_caller(void **state)
+/* In 3.9, throw() makes a generator a root.  The code's flags tell. */
+static void reports_a_generator_without_a_caller(void **state)
 {
 	struct image *image = *state;
 	uint64_t tstate = image__thread(image, image__interp(image), THREAD_POINTER);
@@ -166,8 +167,8 @@ static void knows_a_generator_without_its_caller(void **state)
 	harness__assert_ends(kernel__sample(), 2, OUTCOME_FRAME_UNLINKED);
 }
 
-/* No read may reach into a page that only a block brings in. */
-static void stays_in_its_pages(void **state)
+/* No read may reach into a page only because it reads a block. */
+static void reads_only_pages_that_contain_frames(void **state)
 {
 	struct image *image = *state;
 	size_t bytes = image->layout.frame_bytes;
@@ -186,7 +187,7 @@ static void stays_in_its_pages(void **state)
 	}
 }
 
-/* Within the newest chunk of the data stack, blocks reach over pages. */
+/* Within the newest chunk of the data stack, blocks span pages. */
 static void reads_a_chunk_in_few_blocks(void **state)
 {
 	struct image *image = *state;
@@ -205,14 +206,14 @@ static void reads_a_chunk_in_few_blocks(void **state)
 	harness__assert_whole(kernel__sample(), depth);
 	kernel__sample();
 	assert_in_range(kernel.reads, 1, 10);
-	/* It may be anything, and costs one read more. */
+	/* The chunk's address may be wrong: that costs one more read. */
 	image__set(tstate, image->layout.tstate_datastack_chunk, chunk - 8);
 	harness__assert_stack(kernel__sample(), depth);
 	assert_int_equal(kernel.failed_reads, 1);
 }
 
-/* A data stack goes on in another chunk, and generators' frames are in their objects. */
-static void leaves_its_block(void **state)
+/* A data stack continues in another chunk, and generators' frames are in their objects. */
+static void follows_frames_outside_a_block(void **state)
 {
 	struct image *image = *state;
 	uint64_t tstate = image__thread(image, image__interp(image), THREAD_POINTER);
@@ -230,8 +231,8 @@ static void leaves_its_block(void **state)
 	harness__assert_whole(kernel__sample(), 40);
 }
 
-/* A callee's frame may lie below its caller's, and so may already be behind the block. */
-static void goes_upwards(void **state)
+/* A callee's frame may be below its caller's, so the caller's is behind the block. */
+static void follows_a_caller_above_its_callee(void **state)
 {
 	struct image *image = *state;
 	uint64_t tstate = image__thread(image, image__interp(image), THREAD_POINTER);
@@ -250,7 +251,7 @@ static void goes_upwards(void **state)
 	harness__assert_whole(kernel__sample(), 20);
 }
 
-static void skips_the_interpreters_own(void **state)
+static void skips_frames_of_the_interpreter(void **state)
 {
 	struct image *image = *state;
 	uint64_t tstate, frame, caller;
@@ -259,7 +260,7 @@ static void skips_the_interpreters_own(void **state)
 	for (uint32_t i = 0; i < 100; i++) {
 		caller = image__frame(image, tstate);
 		frame = image__enter(image, tstate);
-		/* What lies beside the owner must not be taken for it. */
+		/* Bytes beside the owner must not be taken for it. */
 		memset((void *)(frame + (image->layout.frame_owner & ~7u)), i, 8);
 		image__write_frame(image, frame, caller, 0xdead, 0, 3 + i % 2);
 		caller = frame;
@@ -270,9 +271,9 @@ static void skips_the_interpreters_own(void **state)
 	harness__assert_whole(kernel__sample(), 100);
 }
 
-/* That only its code tells: it lies below PyCode_Type, and may not be traced.  What lies there and
- * may be is a function's. */
-static void skips_the_interpreters_own_code(void **state)
+/* Only the frame's code tells: it is below PyCode_Type and must not be traced.  Code there that
+ * may be traced is a function's. */
+static void skips_code_of_the_interpreter(void **state)
 {
 	struct image *image = *state;
 	uint64_t tstate = image__thread(image, image__interp(image), THREAD_POINTER);
@@ -296,7 +297,7 @@ static void skips_the_interpreters_own_code(void **state)
 	harness__assert_frame(sample, 0, CODE(calls - 1), calls - 1);
 	harness__assert_frame(sample, calls - 1, CODE(0), 0);
 	harness__assert_frame(sample, calls, other, 7);
-	/* As far away as other files are. */
+	/* Too far below PyCode_Type, as in another file. */
 	kernel__add_target(TGID, image->interpreters, 0, own + (4 << 20));
 	sample = kernel__sample();
 	assert_int_equal(sample.outcome, OUTCOME_TRUNCATED);
@@ -304,7 +305,7 @@ static void skips_the_interpreters_own_code(void **state)
 }
 
 /* From 3.15 on, each thread has such a frame at its root. */
-static void has_only_the_interpreters_own(void **state)
+static void frames_of_the_interpreter_alone_are_no_python(void **state)
 {
 	struct image *image = *state;
 
@@ -313,7 +314,7 @@ static void has_only_the_interpreters_own(void **state)
 	harness__assert_ends(kernel__sample(), 0, OUTCOME_NO_PYTHON);
 }
 
-static void strips_tags(void **state)
+static void strips_tags_of_code_addresses(void **state)
 {
 	struct image *image = *state;
 	uint64_t tstate = image__thread(image, image__interp(image), THREAD_POINTER);
@@ -324,7 +325,7 @@ static void strips_tags(void **state)
 	harness__assert_whole(kernel__sample(), 1);
 }
 
-static void has_no_python(void **state)
+static void reports_a_thread_without_python(void **state)
 {
 	struct image *image = *state;
 	uint64_t interp = image__interp(image);
@@ -351,8 +352,9 @@ static void ignores_other_processes(void **state)
 	assert_int_equal(kernel__counters(0)->events, 1);
 }
 
-/* Interruptions are passed over at random.  They are no events, but samples stand for them, too. */
-static void takes_what_the_rate_makes_samples(void **state)
+/* A reduced rate skips samples at random.  Skipped samples are no events, but the others stand
+ * for them. */
+static void takes_samples_at_a_reduced_rate(void **state)
 {
 	const struct event_counters *counters = kernel__counters(0);
 	struct image *image = *state;
@@ -379,7 +381,7 @@ static void takes_what_the_rate_makes_samples(void **state)
 	assert_int_equal(sum.value, 0);
 }
 
-/* The same stack by two events: each has its counters, its slot and its value. */
+/* The same stack in samples of two events: each event has its own counters, slot and value. */
 static void counts_events_apart(void **state)
 {
 	const struct cpu_counters *counters = kernel__cpu_counters(0);
@@ -411,24 +413,24 @@ static void counts_events_apart(void **state)
 int main(void)
 {
 	const struct check checks[] = {
-		CHECK(finds_stack),
-		CHECK(sends_what_it_found),
-		CHECK(records_the_copies),
-		CHECK(says_what_the_jit_hides),
-		CHECK(cuts_the_deepest),
-		CHECK(reads_little),
-		CHECK_IN(0x03090000, 0x030affff, knows_a_generator_without_its_caller),
-		CHECK(stays_in_its_pages),
+		CHECK(finds_the_stack),
+		CHECK(sends_a_definition_of_the_stack),
+		CHECK(records_which_copy_of_the_code_runs),
+		CHECK(reports_a_position_that_the_jit_hides),
+		CHECK(cuts_off_the_root_of_a_deep_stack),
+		CHECK(walks_with_few_reads),
+		CHECK_IN(0x03090000, 0x030affff, reports_a_generator_without_a_caller),
+		CHECK(reads_only_pages_that_contain_frames),
 		CHECK_SINCE(NEW_VERSION_HEX, reads_a_chunk_in_few_blocks),
-		CHECK(leaves_its_block),
-		CHECK(goes_upwards),
-		CHECK_SINCE(OWNERS_SINCE, skips_the_interpreters_own),
-		CHECK_SINCE(OWN_CODE_SINCE, skips_the_interpreters_own_code),
-		CHECK_SINCE(OWNERS_SINCE, has_only_the_interpreters_own),
-		CHECK(strips_tags),
-		CHECK(has_no_python),
+		CHECK(follows_frames_outside_a_block),
+		CHECK(follows_a_caller_above_its_callee),
+		CHECK_SINCE(OWNERS_SINCE, skips_frames_of_the_interpreter),
+		CHECK_SINCE(OWN_CODE_SINCE, skips_code_of_the_interpreter),
+		CHECK_SINCE(OWNERS_SINCE, frames_of_the_interpreter_alone_are_no_python),
+		CHECK(strips_tags_of_code_addresses),
+		CHECK(reports_a_thread_without_python),
 		CHECK(ignores_other_processes),
-		CHECK(takes_what_the_rate_makes_samples),
+		CHECK(takes_samples_at_a_reduced_rate),
 		CHECK(counts_events_apart),
 	};
 

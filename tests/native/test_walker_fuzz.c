@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The walker on memory that changes under it and means nothing: no sample may read without bounds,
- * write where it should not (the sanitizers watch), or be counted other than once. */
+/* The walker on memory that is random or changes while it is read.  Each sample has a limit of
+ * reads, writes nothing out of bounds (the sanitizers watch), and is counted exactly once. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -28,7 +28,7 @@ static uint32_t random_number(uint32_t below)
 	return (random_word() >> 32) % below;
 }
 
-/* What the walker could take for something, more often than chance would have it. */
+/* Values that the walker could mistake for something, more often than by chance. */
 static uint64_t random_value(void)
 {
 	switch (random_number(8)) {
@@ -54,7 +54,7 @@ static bool read_noise(void *destination, __u32 size, __u64 address)
 	return true;
 }
 
-/* The sound memory, but for a word here and there. */
+/* The consistent memory, with a random word now and then. */
 static bool read_torn(void *destination, __u32 size, __u64 address)
 {
 	uint64_t offset = address - process->memory, word;
@@ -117,7 +117,7 @@ static void add_deep_thread(uint64_t interp, uint32_t number, uint32_t frames)
 			image__enter(process, tstate);
 		image__call(process, tstate, CODE(frame), frame);
 	}
-	/* So that registers lead to it. */
+	/* Registers may lead to this frame. */
 	pool[number] = image__frame(process, tstate);
 }
 

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The walker on memory that no sound process has: each walk ends, with the right outcome and few
- * reads, and keeps what it had. */
+/* The walker on inconsistent memory: each walk ends with the right outcome and few reads, and
+ * keeps the frames found so far. */
 #include <sys/mman.h>
 
 #include "harness.h"
 
 #define ARRAY_SIZE(array) (sizeof(array) / sizeof((array)[0]))
 
-/* A thread with two activations, one frame in each: what is wrong with the first one's is seen only
- * after the second one has proved itself.  The first one's frame. */
+/* Makes a thread with two activations of one frame each, and returns the first one's frame.  An
+ * error there is seen only after the second activation has proved itself. */
 static uint64_t called_twice(struct image *image, uint64_t interp)
 {
 	uint64_t tstate = image__thread(image, interp, THREAD_POINTER);
@@ -19,7 +19,7 @@ static uint64_t called_twice(struct image *image, uint64_t interp)
 	return root;
 }
 
-/* Where no frame can be: odd, the kernel's, and beyond what an address can be. */
+/* Impossible addresses of frames: odd, the kernel's, and out of the address space. */
 static const uint64_t bad_addresses[] = {
 	1, 7, 0x7e0000001004, 0x7fffffffffff, 0x800000000000, 0xffff888000000000, UINT64_MAX,
 };
@@ -55,7 +55,7 @@ static void ends_at_a_fault(void **state)
 	harness__assert_frame(sample, 1, CODE(0), 0);
 	assert_int_equal(kernel.failed_reads, 1);
 
-	/* The last frame's fields reach into a page that is not there. */
+	/* The frame's fields reach into an unmapped page. */
 	image__set(root, image->offsets.frame_previous, image__island(image, 4096) + 4096 - 8);
 	harness__assert_ends(kernel__sample(), 2, OUTCOME_FRAME_FAULT);
 }
@@ -95,8 +95,8 @@ static void leaves_a_cycle_of_frames(void **state)
 	harness__assert_ends(kernel__sample(), STACK_FRAMES_MAX - 1, OUTCOME_TRUNCATED);
 }
 
-/* Frames that are skipped are no way to stay for ever. */
-static void leaves_a_cycle_of_the_interpreters_own(void **state)
+/* Skipped frames count as well. */
+static void leaves_a_cycle_of_interpreter_frames(void **state)
 {
 	struct image *image = *state;
 	uint64_t tstate, far, near;
@@ -152,13 +152,14 @@ static void gives_up_on_long_lists(void **state)
 	assert_in_range(kernel.reads, 0, 2 * THREAD_STATES_MAX + 8);
 }
 
-/* User space reads it, so that it is there the next time if it was paged out. */
+/* The sample gives the address.  User space reads it, so it is there next time if it was paged
+ * out. */
 static void assert_unreadable(uint64_t address)
 {
 	assert_int_equal(kernel__sample().frames[0].address, address);
 }
 
-static void finds_no_interpreter(void **state)
+static void reports_a_missing_or_unreadable_interpreter(void **state)
 {
 	struct image *image = *state;
 	uint64_t nowhere;
@@ -178,8 +179,8 @@ static void finds_no_interpreter(void **state)
 	assert_unreadable(image->interpreters);
 }
 
-/* What nobody has touched is in no memory: it is no fault until there was an interpreter. */
-static void begins_without_its_first_page(void **state)
+/* An untouched page is not in memory.  That is no fault until there was an interpreter. */
+static void an_untouched_page_has_no_interpreter(void **state)
 {
 	struct image *image = *state;
 	void *page = (void *)(image->interpreters & ~4095UL);
@@ -203,7 +204,7 @@ static void begins_without_its_first_page(void **state)
 	harness__assert_ends(kernel__sample(), 0, OUTCOME_INTERPRETER_FAULT);
 }
 
-static void finds_a_bad_thread_state(void **state)
+static void reports_a_bad_thread_state(void **state)
 {
 	struct image *image = *state;
 	uint64_t interp = image__interp(image), tstate, nowhere;
@@ -221,8 +222,8 @@ static void finds_a_bad_thread_state(void **state)
 	assert_unreadable(nowhere);
 }
 
-/* The thread's state goes away under the cache. */
-static void forgets_a_state_that_is_gone(void **state)
+/* The memory of the cached state is unmapped. */
+static void forgets_an_unmapped_thread_state(void **state)
 {
 	struct image *image = *state;
 	uint64_t interp = image__interp(image), gone = image__island(image, 4096);
@@ -239,7 +240,7 @@ static void forgets_a_state_that_is_gone(void **state)
 	harness__assert_whole(kernel__sample(), 3);
 }
 
-static void knows_no_layout(void **state)
+static void reports_a_target_without_a_layout(void **state)
 {
 	struct image *image = *state;
 
@@ -249,8 +250,8 @@ static void knows_no_layout(void **state)
 	assert_int_equal(kernel.reads, 0);
 }
 
-/* Whatever a target writes where code objects should be is passed on as it is. */
-static void passes_any_code_on(void **state)
+/* Addresses of code objects are passed on unchecked. */
+static void passes_on_any_code_address(void **state)
 {
 	struct image *image = *state;
 	uint64_t tstate = image__thread(image, image__interp(image), THREAD_POINTER), frame;
@@ -274,16 +275,16 @@ int main(void)
 		CHECK(ends_at_a_fault),
 		CHECK(ends_at_a_bad_innermost_frame),
 		CHECK(leaves_a_cycle_of_frames),
-		CHECK_SINCE(OWNERS_SINCE, leaves_a_cycle_of_the_interpreters_own),
+		CHECK_SINCE(OWNERS_SINCE, leaves_a_cycle_of_interpreter_frames),
 		CHECK(leaves_a_cycle_of_thread_states),
 		CHECK(leaves_a_cycle_of_interpreters),
 		CHECK(gives_up_on_long_lists),
-		CHECK(finds_no_interpreter),
-		CHECK(begins_without_its_first_page),
-		CHECK(finds_a_bad_thread_state),
-		CHECK(forgets_a_state_that_is_gone),
-		CHECK(knows_no_layout),
-		CHECK(passes_any_code_on),
+		CHECK(reports_a_missing_or_unreadable_interpreter),
+		CHECK(an_untouched_page_has_no_interpreter),
+		CHECK(reports_a_bad_thread_state),
+		CHECK(forgets_an_unmapped_thread_state),
+		CHECK(reports_a_target_without_a_layout),
+		CHECK(passes_on_any_code_address),
 	};
 
 	return harness__run(checks, ARRAY_SIZE(checks));

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* A thread with states in several interpreters: which of them it runs. */
+/* A thread that has states in several interpreters: which of them it runs. */
 #include "threads.h"
 
-/* Before, in a process that was forked, the newest of a thread's states is taken for its own. */
+/* In 2.7, in a forked process, the newest of a thread's states counts as its own. */
 #define PYTHON_3 0x03000000
 
 #define BASE_FRAMES_SINCE 0x030f0000
 
-/* From interpreter to interpreter and back, the thread being sampled at each step. */
-static void follows_into_interpreters(void **state)
+/* The thread enters interpreters and returns, and is sampled at each step. */
+static void follows_calls_into_interpreters(void **state)
 {
 	struct image *image = *state;
 	uint64_t main = image__interp(image), first, second, third, saved;
@@ -24,7 +24,7 @@ static void follows_into_interpreters(void **state)
 	thread__stand(image);
 	ASSERT_JOINED(image, 6, 4);
 
-	/* Back again, by way of a third one that is older than the second. */
+	/* It enters the first interpreter again, in a third state. */
 	third = thread__run_in(image, main, 2);
 	image__set_current(image, second, false);
 	thread__stand(image);
@@ -41,8 +41,8 @@ static void follows_into_interpreters(void **state)
 	thread__assert_twice(4);
 }
 
-/* The thread has just entered another interpreter, where nothing runs yet. */
-static void shows_the_caller_of_an_interpreter(void **state)
+/* The thread has just entered another interpreter, in which nothing runs yet. */
+static void shows_the_callers_of_an_idle_interpreter(void **state)
 {
 	struct image *image = *state;
 	uint64_t main = image__interp(image), first, second;
@@ -57,9 +57,9 @@ static void shows_the_caller_of_an_interpreter(void **state)
 	ASSERT_JOINED(image, 6, 4);
 }
 
-/* An interpreter's first state has the id of the thread that created it, not of the one that runs
- * it. */
-static void knows_whose_a_lent_state_is(void **state)
+/* An interpreter's first state has the id of the thread that created it, not of the thread that
+ * runs it. */
+static void knows_which_thread_runs_a_lent_state(void **state)
 {
 	struct image *image = *state;
 	uint64_t main = image__interp(image), interp = image__interp(image), own, lent;
@@ -83,7 +83,7 @@ static void knows_whose_a_lent_state_is(void **state)
 		ASSERT_JOINED(image, 7, 5);
 	}
 
-	/* The creator runs no Python, and so is not in it either. */
+	/* The creator runs no Python now. */
 	image__unwind(image, image__get(main, image->offsets.interp_tstate_head));
 	image__set_current(image, own, true);
 	image__set_current(image, lent, false);
@@ -92,9 +92,9 @@ static void knows_whose_a_lent_state_is(void **state)
 	harness__assert_ends(kernel__sample(), 0, OUTCOME_NO_PYTHON);
 }
 
-/* The main interpreter's first state names the thread that began, and is run by one that has none.
- */
-static void knows_who_has_a_state_that_was_handed_on(void **state)
+/* The main interpreter's first state has the id of the thread that made it, and is run by a
+ * thread without a state. */
+static void knows_which_thread_runs_a_handed_on_state(void **state)
 {
 	struct image *image = *state;
 	struct thread first = thread__begin(image, 1), other;
@@ -114,8 +114,8 @@ static void knows_who_has_a_state_that_was_handed_on(void **state)
 		thread__enter(&other);
 		thread__assert_twice(5);
 	}
-	/* Nor does one that only knows where its innermost frame is, as what reads frames itself.
-	 */
+	/* A thread that only has a pointer to the innermost frame, because it reads frames
+	 * itself, does not run the state. */
 	thread__begin(image, 3);
 	image->c_stack -= 64;
 	image__set(image->c_stack, 0, image__frame(image, handed));
@@ -123,7 +123,8 @@ static void knows_who_has_a_state_that_was_handed_on(void **state)
 	harness__assert_ends(kernel__sample(), 0, OUTCOME_NO_PYTHON);
 	thread__enter(&other);
 	image->c_stack = other.stack_pointer;
-	/* It may leave it at any time, and be in it again in the next sample. */
+	/* The other thread may leave the state at any time, and be in it again in the next
+	 * sample. */
 	image__unwind(image, handed);
 	harness__assert_ends(kernel__sample(), 0, OUTCOME_NO_PYTHON);
 	thread__call_in(image, handed, 4);
@@ -131,8 +132,8 @@ static void knows_who_has_a_state_that_was_handed_on(void **state)
 	thread__assert_twice(4);
 }
 
-/* It has created several, and now another one, in which it runs what that begins with. */
-static void follows_into_an_interpreter_beside_lent_states(void **state)
+/* The creator of several interpreters enters another one that it has just created. */
+static void follows_calls_into_interpreters_beside_lent_states(void **state)
 {
 	struct image *image = *state;
 	uint64_t main = image__interp(image), interps[3], own, lent;
@@ -163,7 +164,8 @@ static void follows_into_an_interpreter_beside_lent_states(void **state)
 	ASSERT_JOINED(image, 7, 2);
 }
 
-/* A thread that has a state of its own with no frames is not where another runs its lent one. */
+/* The creator has a state of its own without frames.  It does not run the lent state that
+ * another thread runs. */
 static void takes_no_lent_state_for_its_own(void **state)
 {
 	struct image *image = *state;
@@ -181,10 +183,10 @@ static void takes_no_lent_state_for_its_own(void **state)
 	harness__assert_ends(kernel__sample(), 0, OUTCOME_NO_PYTHON);
 }
 
-/* C code in one thread makes a state of the only interpreter (PyThreadState_New) that another
- * thread runs: from 3.10 on what is on the C stack tells, or who made it; up to 3.9 it is
- * nobody's. */
-static void knows_whose_a_state_of_c_code_is(void **state)
+/* C code in one thread makes a state of the only interpreter (PyThreadState_New), and another
+ * thread runs it.  From 3.10 on the C stack, or the record of who made it, tells this.  Up to
+ * 3.9 no thread is found to run it. */
+static void knows_which_thread_runs_a_state_of_c_code(void **state)
 {
 	struct image *image = *state;
 	bool tells = image->offsets.version >= JOINED_SINCE;
@@ -210,16 +212,16 @@ static void knows_whose_a_state_of_c_code_is(void **state)
 			harness__assert_ends(kernel__sample(), 0, OUTCOME_NO_PYTHON);
 	}
 
-	/* The creator runs no Python, and so is not in it either. */
+	/* The creator runs no Python now. */
 	image__unwind(image, own);
 	thread__enter(&creator);
 	harness__assert_ends(kernel__sample(), 0,
 			     tells ? OUTCOME_NO_PYTHON : OUTCOME_THREAD_UNCLEAR);
 }
 
-/* A thread has two states of one interpreter, and changes from one to the other in a call from C
- * (PyThreadState_Swap): to the newer one, or to the older. */
-static void follows_into_another_state(void **state)
+/* A thread has two states of one interpreter, and switches between them in a call from C
+ * (PyThreadState_Swap), to the newer or to the older. */
+static void follows_switches_between_states(void **state)
 {
 	struct image *image = *state;
 	uint64_t main = image__interp(image), older, newer, saved;
@@ -244,8 +246,8 @@ static void follows_into_another_state(void **state)
 	thread__assert_twice(2);
 }
 
-/* Kernels to 5.14 do not tell where the user code stood that the kernel works for. */
-static void does_not_guess(void **state)
+/* Kernels up to 5.14 do not give the user registers while the kernel works for user code. */
+static void does_not_guess_without_user_registers(void **state)
 {
 	struct image *image = *state;
 	uint64_t main = image__interp(image), first;
@@ -265,7 +267,8 @@ static void does_not_guess(void **state)
 	ASSERT_JOINED(image, 6, 4);
 }
 
-/* Neither the stack nor a register has a frame of either; the C frames are another stack's. */
+/* Neither the stack nor a register leads to a frame of either state; the C frames are on another
+ * stack. */
 static void does_not_guess_on_a_foreign_stack(void **state)
 {
 	struct image *image = *state;
@@ -280,8 +283,8 @@ static void does_not_guess_on_a_foreign_stack(void **state)
 	harness__assert_ends(kernel__sample(), 0, OUTCOME_THREAD_UNCLEAR);
 }
 
-/* In 3.15 a state that runs nothing points to its base frame. */
-static void knows_base_frames(void **state)
+/* In 3.15, an idle state points to its base frame. */
+static void ignores_states_with_only_a_base_frame(void **state)
 {
 	struct image *image = *state;
 	uint64_t main = image__interp(image), idle;
@@ -298,17 +301,17 @@ static void knows_base_frames(void **state)
 int main(void)
 {
 	const struct check checks[] = {
-		CHECK(follows_into_interpreters),
-		CHECK(shows_the_caller_of_an_interpreter),
-		CHECK(knows_whose_a_lent_state_is),
-		CHECK_SINCE(JOINED_SINCE, knows_who_has_a_state_that_was_handed_on),
-		CHECK(follows_into_an_interpreter_beside_lent_states),
+		CHECK(follows_calls_into_interpreters),
+		CHECK(shows_the_callers_of_an_idle_interpreter),
+		CHECK(knows_which_thread_runs_a_lent_state),
+		CHECK_SINCE(JOINED_SINCE, knows_which_thread_runs_a_handed_on_state),
+		CHECK(follows_calls_into_interpreters_beside_lent_states),
 		CHECK_SINCE(JOINED_SINCE, takes_no_lent_state_for_its_own),
-		CHECK_SINCE(PYTHON_3, knows_whose_a_state_of_c_code_is),
-		CHECK_SINCE(PYTHON_3, follows_into_another_state),
-		CHECK(does_not_guess),
+		CHECK_SINCE(PYTHON_3, knows_which_thread_runs_a_state_of_c_code),
+		CHECK_SINCE(PYTHON_3, follows_switches_between_states),
+		CHECK(does_not_guess_without_user_registers),
 		CHECK(does_not_guess_on_a_foreign_stack),
-		CHECK_SINCE(BASE_FRAMES_SINCE, knows_base_frames),
+		CHECK_SINCE(BASE_FRAMES_SINCE, ignores_states_with_only_a_base_frame),
 	};
 
 	return harness__run(checks, ARRAY_SIZE(checks));

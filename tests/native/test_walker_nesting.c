@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* What one interpreter has another one run: each on what called it, or none. */
+/* Interpreters that call into others: each stack is joined to its caller's, or marked as
+ * unclear. */
 #include "threads.h"
 
-/* Before, in a process that was forked, the newest of a thread's states is taken for its own. */
+/* In 2.7, in a forked process, the newest of a thread's states counts as its own. */
 #define PYTHON_3 0x03000000
 
-/* Who made a state; and there are no C frames any more. */
+/* Versions that record how a state was made.  They have no C frames. */
 #define MAKERS_SINCE 0x030d0000
 
-/* C code changes back to a state whose frames lie below another's: these are between its own. */
-static void does_not_join_in_no_order(void **state)
+/* C code switches back to a state with frames below another's, so the other's frames are between
+ * its own. */
+static void does_not_join_interleaved_states(void **state)
 {
 	struct image *image = *state;
 	uint64_t main = image__interp(image), first, second;
@@ -25,7 +27,7 @@ static void does_not_join_in_no_order(void **state)
 	for (int i = 0; i < 2; i++)
 		harness__assert_ends(kernel__sample(), 6, OUTCOME_CALLER_UNCLEAR);
 
-	/* From there into a third one: its callers are not shown either. */
+	/* The state enters a third interpreter, and its callers are not shown either. */
 	thread__run_in(image, image__interp(image), 3);
 	image__set_current(image, first, false);
 	thread__stand(image);
@@ -33,8 +35,9 @@ static void does_not_join_in_no_order(void **state)
 		harness__assert_ends(kernel__sample(), 3, OUTCOME_CALLER_UNCLEAR);
 }
 
-/* States that the thread has without frames, or that run on other stacks; then none but its own. */
-static void joins_what_called_alone(void **state)
+/* The thread has idle states, and states that run on other stacks.  Then it enters one of its
+ * own. */
+static void joins_only_the_calling_state(void **state)
 {
 	struct image *image = *state;
 	uint64_t main = image__interp(image), idle[3], interps[4], lent, first;
@@ -70,8 +73,8 @@ static void joins_what_called_alone(void **state)
 	ASSERT_JOINED(image, 5, 4);
 }
 
-/* More than are kept. */
-static void says_that_there_are_too_many_callers(void **state)
+/* More callers than the walker keeps. */
+static void reports_too_many_callers(void **state)
 {
 	struct image *image = *state;
 	uint64_t caller = 0;
@@ -91,7 +94,7 @@ static void says_that_there_are_too_many_callers(void **state)
 		harness__assert_ends(kernel__sample(), 3, OUTCOME_CALLER_UNCLEAR);
 }
 
-/* What does not fit is cut where it is deepest, also in what called. */
+/* Stacks that are too deep are cut at the deepest frames, also in callers. */
 static void cuts_deep_callers(void **state)
 {
 	struct image *image = *state;
@@ -107,8 +110,8 @@ static void cuts_deep_callers(void **state)
 	harness__assert_ends(kernel__sample(), STACK_FRAMES_MAX - 1, OUTCOME_TRUNCATED);
 }
 
-/* In one whose newest calls are too many to find where they began. */
-static void says_that_a_caller_is_too_deep(void **state)
+/* The caller's newest activation has too many frames to find where it began. */
+static void reports_a_caller_that_is_too_deep(void **state)
 {
 	struct image *image = *state;
 	uint64_t caller;
@@ -124,8 +127,8 @@ static void says_that_a_caller_is_too_deep(void **state)
 		harness__assert_ends(kernel__sample(), 5, OUTCOME_CALLER_UNCLEAR);
 }
 
-/* It is no less one where C code made its state, and its thread runs that itself. */
-static void says_that_a_caller_of_c_code_is_too_deep(void **state)
+/* The same if C code made the caller's state, and its own thread runs it. */
+static void reports_a_too_deep_caller_whose_state_c_code_made(void **state)
 {
 	struct image *image = *state;
 	uint64_t caller;
@@ -140,8 +143,8 @@ static void says_that_a_caller_of_c_code_is_too_deep(void **state)
 		harness__assert_ends(kernel__sample(), 5, OUTCOME_CALLER_UNCLEAR);
 }
 
-/* Two frames, none of which the eval loop began with, each the other's caller: no block has both.
- */
+/* Makes two frames that are each other's caller.  Neither is an activation's first, and no block
+ * contains both. */
 static uint64_t endless_frames(struct image *image)
 {
 	uint64_t frames[2];
@@ -153,8 +156,8 @@ static uint64_t endless_frames(struct image *image)
 	return frames[0];
 }
 
-/* A state behind itself, without end, whose frames have none: that its calls are unclear is known
- * once it has been seen. */
+/* The list of states is a cycle, and the caller's frames are, too.  The state is found to be
+ * unclear once, not at each step. */
 static void leaves_an_endless_caller(void **state)
 {
 	struct image *image = *state;
@@ -173,8 +176,8 @@ static void leaves_an_endless_caller(void **state)
 	}
 }
 
-/* The same with states that any thread may run: all of them together take no longer than one may,
- * and then it is not known whether this thread does. */
+/* The same with states that any thread may run.  All of them together take no longer than one
+ * may.  After that it is unknown whether this thread runs them. */
 static void leaves_endless_lent_states(void **state)
 {
 	struct image *image = *state;
@@ -198,7 +201,7 @@ static void leaves_endless_lent_states(void **state)
 		harness__assert_ends(kernel__sample(), 5, OUTCOME_CALLER_UNCLEAR);
 }
 
-/* CALLS, each from C. */
+/* Makes CALLS calls, each from C. */
 static void call_from_c(struct image *image, uint64_t tstate, uint32_t calls)
 {
 	for (uint32_t i = 0; i < calls; i++) {
@@ -209,8 +212,8 @@ static void call_from_c(struct image *image, uint64_t tstate, uint32_t calls)
 	image__set(image->c_stack, 0, image__frame(image, tstate));
 }
 
-/* Up to 3.11 more than are gone through for the oldest of them; a caller is known to be one. */
-static void says_that_nested_calls_are_too_many(void **state)
+/* Up to 3.11 there are too many calls to reach the oldest; a caller is known to exist. */
+static void reports_too_many_nested_calls(void **state)
 {
 	struct image *image = *state;
 	uint64_t main = image__interp(image), first, second;
@@ -230,8 +233,8 @@ static void says_that_nested_calls_are_too_many(void **state)
 	thread__assert_twice(340);
 }
 
-/* While the greenlet module switches, what began the activations is not linked. */
-static void says_that_it_may_have_callers_in_a_switch(void **state)
+/* While the greenlet module switches, the frames that began the activations are not linked. */
+static void reports_possible_callers_in_a_greenlet_switch(void **state)
 {
 	struct image *image = *state;
 	uint64_t main = image__interp(image), first, second, root;
@@ -256,8 +259,9 @@ static void says_that_it_may_have_callers_in_a_switch(void **state)
 	assert_int_equal(kernel__sample().outcome, OUTCOME_PYTHON);
 }
 
-/* In 3.12 a compiler may have the interpreter's own frame on either side of the C frame. */
-static void joins_none_twice(void **state)
+/* In 3.12, the interpreter's own frame may be on either side of the C frame, depending on the
+ * compiler. */
+static void joins_no_frames_twice(void **state)
 {
 	struct image *image = *state;
 	uint64_t main = image__interp(image), first, root;
@@ -275,8 +279,9 @@ static void joins_none_twice(void **state)
 	ASSERT_JOINED(image, 6, 2);
 }
 
-/* Its own calls lie on both sides of another's, also where the stack pointer is not known. */
-static void does_not_join_in_no_order_in_the_kernel(void **state)
+/* A state's calls are on both sides of another's.  This is noticed even if the stack pointer is
+ * unknown. */
+static void does_not_join_interleaved_states_in_the_kernel(void **state)
 {
 	struct image *image = *state;
 	uint64_t main = image__interp(image), first, second;
@@ -295,9 +300,9 @@ static void does_not_join_in_no_order_in_the_kernel(void **state)
 		harness__assert_ends(kernel__sample(), 6, OUTCOME_CALLER_UNCLEAR);
 }
 
-/* It cannot see whether there are still several interpreters; or user space has not written that
- * there are. */
-static void remembers_that_there_are_several(void **state)
+/* The walker cannot check whether there are still several interpreters, or user space has not
+ * written that there are. */
+static void remembers_that_there_are_several_interpreters(void **state)
 {
 	struct image *image = *state;
 	uint64_t main = image__interp(image), first, second;
@@ -315,8 +320,8 @@ static void remembers_that_there_are_several(void **state)
 		harness__assert_ends(kernel__sample(), 6, OUTCOME_CALLER_UNCLEAR);
 }
 
-/* A process that has had several interpreters searches no more once it has one again. */
-static void forgets_that_there_were_several(void **state)
+/* A process that has one interpreter again is no longer searched for others. */
+static void forgets_interpreters_that_have_ended(void **state)
 {
 	struct image *image = *state;
 	uint64_t main = image__interp(image), inner, first;
@@ -343,20 +348,20 @@ static void forgets_that_there_were_several(void **state)
 int main(void)
 {
 	const struct check checks[] = {
-		CHECK_SINCE(JOINED_SINCE, does_not_join_in_no_order),
-		CHECK_SINCE(PYTHON_3, joins_what_called_alone),
-		CHECK_SINCE(JOINED_SINCE, says_that_there_are_too_many_callers),
+		CHECK_SINCE(JOINED_SINCE, does_not_join_interleaved_states),
+		CHECK_SINCE(PYTHON_3, joins_only_the_calling_state),
+		CHECK_SINCE(JOINED_SINCE, reports_too_many_callers),
 		CHECK_SINCE(JOINED_SINCE, cuts_deep_callers),
-		CHECK_SINCE(JOINED_SINCE, says_that_a_caller_is_too_deep),
-		CHECK_SINCE(MAKERS_SINCE, says_that_a_caller_of_c_code_is_too_deep),
+		CHECK_SINCE(JOINED_SINCE, reports_a_caller_that_is_too_deep),
+		CHECK_SINCE(MAKERS_SINCE, reports_a_too_deep_caller_whose_state_c_code_made),
 		CHECK_SINCE(MAKERS_SINCE, leaves_an_endless_caller),
 		CHECK_SINCE(MAKERS_SINCE, leaves_endless_lent_states),
-		CHECK_SINCE(JOINED_SINCE, says_that_nested_calls_are_too_many),
-		CHECK_SINCE(MAKERS_SINCE, says_that_it_may_have_callers_in_a_switch),
-		CHECK_IN(STATUS_SINCE, STATUS_SINCE, joins_none_twice),
-		CHECK_SINCE(STATUS_SINCE, does_not_join_in_no_order_in_the_kernel),
-		CHECK_SINCE(STATUS_SINCE, remembers_that_there_are_several),
-		CHECK_SINCE(JOINED_SINCE, forgets_that_there_were_several),
+		CHECK_SINCE(JOINED_SINCE, reports_too_many_nested_calls),
+		CHECK_SINCE(MAKERS_SINCE, reports_possible_callers_in_a_greenlet_switch),
+		CHECK_IN(STATUS_SINCE, STATUS_SINCE, joins_no_frames_twice),
+		CHECK_SINCE(STATUS_SINCE, does_not_join_interleaved_states_in_the_kernel),
+		CHECK_SINCE(STATUS_SINCE, remembers_that_there_are_several_interpreters),
+		CHECK_SINCE(JOINED_SINCE, forgets_interpreters_that_have_ended),
 	};
 
 	return harness__run(checks, ARRAY_SIZE(checks));

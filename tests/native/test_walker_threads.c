@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* How the walker finds a thread's state, and what it remembers of threads, until it is not so any
- * more. */
+/* How the walker finds a thread's state, and what it remembers of threads until that is stale. */
 #include "harness.h"
 
 #define ARRAY_SIZE(array) (sizeof(array) / sizeof((array)[0]))
 
-/* A new thread's state carries its parent's id until it runs (to 3.11), and has no frames. */
+/* Up to 3.11, a new thread's state has its parent's id until it runs, and has no frames. */
 static void prefers_states_with_frames(void **state)
 {
 	struct image *image = *state;
@@ -18,7 +17,7 @@ static void prefers_states_with_frames(void **state)
 	harness__assert_whole(kernel__sample(), 4);
 }
 
-/* The interrupted code is what TSTATE's innermost frame runs. */
+/* Makes TSTATE's innermost frame the interrupted code. */
 static void stand_in(const struct image *image, uint64_t tstate)
 {
 	bool cframes = image__has_cframes(image);
@@ -27,7 +26,7 @@ static void stand_in(const struct image *image, uint64_t tstate)
 	kernel.registers.bx = image__frame(image, tstate);
 }
 
-static void finds_other_interpreters_threads(void **state)
+static void finds_threads_of_other_interpreters(void **state)
 {
 	struct image *image = *state;
 	uint64_t older = harness__python_thread(image, image__interp(image), 0, 4), newer;
@@ -57,34 +56,34 @@ static void remembers_threads(void **state)
 	}
 }
 
-static void is_not_fooled_by_used_tids(void **state)
+static void is_not_fooled_by_reused_tids(void **state)
 {
 	struct image *image = *state;
 	uint64_t interp = image__interp(image), old = harness__python_thread(image, interp, 0, 3);
 
 	harness__assert_whole(kernel__sample(), 3);
 
-	/* Another thread: the same tid, but neither start time nor thread pointer. */
+	/* Another thread with the same tid, but another start time and thread pointer. */
 	harness__python_thread(image, interp, 1, 5);
 	harness__enter_thread(1);
 	kernel.tid = TGID;
 	harness__assert_whole(kernel__sample(), 5);
 
-	/* The start time is the same: the thread pointer decides. */
+	/* The start time is the same; the thread pointer decides. */
 	kernel.thread_pointer = THREAD_POINTER;
 	harness__assert_whole(kernel__sample(), 3);
 
-	/* The state is now another thread's. */
+	/* The state now belongs to another thread. */
 	image__set(old, image->offsets.tstate_thread_id, harness__thread_pointer(9));
 	harness__assert_ends(kernel__sample(), 0, OUTCOME_NO_PYTHON);
 
-	/* A tid with the same place in the cache. */
+	/* A tid with the same cache entry. */
 	harness__enter_thread(THREAD_CACHE_ENTRIES);
 	harness__python_thread(image, interp, THREAD_CACHE_ENTRIES, 2);
 	harness__assert_whole(kernel__sample(), 2);
 }
 
-static void remembers_that_there_is_none(void **state)
+static void remembers_threads_without_a_state(void **state)
 {
 	struct image *image = *state;
 	uint64_t interp = image__interp(image);
@@ -113,26 +112,26 @@ static void sees_a_new_state_at_once(void **state)
 		tstate = harness__python_thread(image, interp, 0, 2 + i);
 		harness__assert_whole(kernel__sample(), 2 + i);
 
-		/* It goes again, as PyGILState_Release has it. */
+		/* PyGILState_Release removes the state again. */
 		image__set(interp, image->offsets.interp_tstate_head,
 			   image__get(tstate, image->offsets.tstate_next));
 		image__unwind(image, tstate);
 	}
 }
 
-/* That there is no state says nothing of states that could be elsewhere or about to run. */
-static void sees_what_the_newest_state_does_not_show(void **state)
+/* A remembered absence must not hide states elsewhere, or states that begin to run. */
+static void a_remembered_absence_hides_no_states(void **state)
 {
 	struct image *image = *state;
 	uint64_t interp = image__interp(image), tstate;
 
-	/* One that had no frames begins to run. */
+	/* A state without frames begins to run. */
 	tstate = harness__python_thread(image, interp, 0, 0);
 	harness__assert_ends(kernel__sample(), 0, OUTCOME_NO_PYTHON);
 	image__call(image, tstate, CODE(0), 0);
 	harness__assert_whole(kernel__sample(), 1);
 
-	/* A thread with the same place in the cache, and of the same age. */
+	/* A thread with the same cache entry and start time. */
 	harness__python_thread(image, interp, 1 + THREAD_CACHE_ENTRIES, 3);
 	harness__enter_thread(1);
 	harness__assert_ends(kernel__sample(), 0, OUTCOME_NO_PYTHON);
@@ -150,9 +149,9 @@ static void sees_what_the_newest_state_does_not_show(void **state)
 	harness__assert_whole(kernel__sample(), 4);
 }
 
-/* That a thread has no state says nothing of one that gets its tid later, and whose state is older
- * than the newest, in threads that have been remembered. */
-static void remembers_nothing_of_the_thread_before(void **state)
+/* A remembered absence must not hide the state of a later thread with the same tid, even if the
+ * state is older than the newest. */
+static void a_remembered_absence_ends_with_its_thread(void **state)
 {
 	struct image *image = *state;
 	uint64_t interp = image__interp(image);
@@ -165,7 +164,7 @@ static void remembers_nothing_of_the_thread_before(void **state)
 	harness__assert_whole(kernel__sample(), 3);
 }
 
-/* A thread that has freed its state runs on for a while. */
+/* A thread runs on for a while after it has freed its state. */
 static void forgets_a_state_that_was_freed(void **state)
 {
 	struct image *image = *state;
@@ -179,8 +178,8 @@ static void forgets_a_state_that_was_freed(void **state)
 	harness__assert_ends(kernel__sample(), 0, OUTCOME_NO_PYTHON);
 }
 
-/* A state that is new in the list but not at new memory. */
-static void sees_a_state_in_used_memory(void **state)
+/* A new state may reuse the memory of an old one. */
+static void sees_a_state_in_reused_memory(void **state)
 {
 	struct image *image = *state;
 	uint64_t tstate = harness__python_thread(image, image__interp(image), 1, 3);
@@ -190,8 +189,8 @@ static void sees_a_state_in_used_memory(void **state)
 	harness__assert_whole(kernel__sample(), 3);
 }
 
-/* Kernels from 5.11 on give the task itself, older ones its address. */
-static void takes_the_task_either_way(void **state)
+/* Kernels from 5.11 on give BPF the task itself, older ones its address. */
+static void takes_the_task_or_its_address(void **state)
 {
 	struct image *image = *state;
 
@@ -218,8 +217,8 @@ static void finds_no_python_in_a_thread_that_ends(void **state)
 	}
 }
 
-/* As where a C library keeps what it has of a thread below the thread pointer. */
-static void finds_threads_below_their_pointer(void **state)
+/* Some C libraries keep a thread's data below the thread pointer. */
+static void finds_thread_data_below_the_thread_pointer(void **state)
 {
 	struct image *image = *state;
 
@@ -232,7 +231,7 @@ static void finds_threads_below_their_pointer(void **state)
 	assert_int_equal(kernel.definitions[1]->thread_id, THREAD_POINTER);
 }
 
-static void tells_greenlets_that_begin(void **state)
+static void reports_greenlets_that_are_starting(void **state)
 {
 	struct image *image = *state;
 	uint64_t tstate = harness__python_thread(image, image__interp(image), 0, 3);
@@ -247,7 +246,7 @@ static void tells_greenlets_that_begin(void **state)
 	harness__assert_whole(kernel__sample(), 1);
 }
 
-/* A thread that begins has no data stack either, and at first no C frame of its own. */
+/* A new thread has no data stack either, and at first no C frame of its own. */
 static void takes_no_thread_for_a_greenlet(void **state)
 {
 	struct image *image = *state;
@@ -266,19 +265,19 @@ int main(void)
 {
 	const struct check checks[] = {
 		CHECK(prefers_states_with_frames),
-		CHECK(finds_other_interpreters_threads),
+		CHECK(finds_threads_of_other_interpreters),
 		CHECK(remembers_threads),
-		CHECK(is_not_fooled_by_used_tids),
-		CHECK(remembers_that_there_is_none),
+		CHECK(is_not_fooled_by_reused_tids),
+		CHECK(remembers_threads_without_a_state),
 		CHECK(sees_a_new_state_at_once),
-		CHECK(sees_what_the_newest_state_does_not_show),
-		CHECK(remembers_nothing_of_the_thread_before),
+		CHECK(a_remembered_absence_hides_no_states),
+		CHECK(a_remembered_absence_ends_with_its_thread),
 		CHECK_IN(0, 0x030b0000, forgets_a_state_that_was_freed),
-		CHECK(sees_a_state_in_used_memory),
-		CHECK(takes_the_task_either_way),
-		CHECK(finds_threads_below_their_pointer),
+		CHECK(sees_a_state_in_reused_memory),
+		CHECK(takes_the_task_or_its_address),
+		CHECK(finds_thread_data_below_the_thread_pointer),
 		CHECK(finds_no_python_in_a_thread_that_ends),
-		CHECK_SINCE(JOINED_SINCE, tells_greenlets_that_begin),
+		CHECK_SINCE(JOINED_SINCE, reports_greenlets_that_are_starting),
 		CHECK(takes_no_thread_for_a_greenlet),
 	};
 

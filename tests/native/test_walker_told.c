@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Processes with more threads than are searched: what user space tells of them, true or not. */
+/* Processes with too many threads to search: states that user space announces, correct or not. */
 #include "harness.h"
 
 #define ARRAY_SIZE(array) (sizeof(array) / sizeof((array)[0]))
 
 #define THREADS 2000
 
-/* The interpreter's own, the thread's state, a C frame and what called it, then two frames. */
+/* Reads of the interpreter's own, the thread's state, a C frame and its caller, then two frames. */
 #define READS_FEW 12
 
-/* The thread that was there first; its state. */
+/* Makes THREADS threads; returns the state of the first one. */
 static uint64_t make_threads(struct image *image)
 {
 	uint64_t interp = image__interp(image), tstate;
@@ -26,7 +26,7 @@ static void tell(uint64_t address)
 	kernel.start_time++; /* another thread: nothing is remembered of it */
 }
 
-static void finds_what_it_was_told(void **state)
+static void finds_an_announced_state(void **state)
 {
 	struct image *image = *state;
 	uint64_t tstate = make_threads(image);
@@ -38,18 +38,19 @@ static void finds_what_it_was_told(void **state)
 	harness__assert_whole(kernel__sample(), 2);
 }
 
-/* As user space has the layout of a process that was not forked: nothing is left over. */
-static void finds_it_in_2_7_without_leftovers(void **state)
+/* User space's layout of a process that was not forked: no state is stale. */
+static void finds_an_announced_state_in_2_7_without_a_fork(void **state)
 {
 	struct image *image = *state;
 
 	image->layout.tstate_gilstate_counter = OFFSET_ABSENT;
 	kernel__set_layout(0, &image->layout);
-	finds_what_it_was_told(state);
+	finds_an_announced_state(state);
 }
 
-/* In a forked process of 2.7 a newer state may be the thread's. */
-static void is_told_nothing(void **state)
+/* In a forked process of 2.7, a newer state may be the thread's, so the announced one is not
+ * used. */
+static void uses_no_announced_state_in_a_forked_2_7(void **state)
 {
 	struct image *image = *state;
 
@@ -76,7 +77,7 @@ static void takes_no_state_without_frames(void **state)
 	harness__assert_ends(kernel__sample(), 0, OUTCOME_NO_PYTHON);
 }
 
-static void survives_any_address(void **state)
+static void survives_any_announced_address(void **state)
 {
 	struct image *image = *state;
 	const uint64_t addresses[] = { 0, 1, image__nowhere(image), image->interpreters, ~0UL };
@@ -91,12 +92,12 @@ static void survives_any_address(void **state)
 int main(void)
 {
 	const struct check checks[] = {
-		CHECK_SINCE(0x03000000, finds_what_it_was_told),
-		CHECK_IN(0, 0x02ffffff, finds_it_in_2_7_without_leftovers),
-		CHECK_IN(0, 0x02ffffff, is_told_nothing),
+		CHECK_SINCE(0x03000000, finds_an_announced_state),
+		CHECK_IN(0, 0x02ffffff, finds_an_announced_state_in_2_7_without_a_fork),
+		CHECK_IN(0, 0x02ffffff, uses_no_announced_state_in_a_forked_2_7),
 		CHECK(takes_no_other_threads_state),
 		CHECK(takes_no_state_without_frames),
-		CHECK(survives_any_address),
+		CHECK(survives_any_announced_address),
 	};
 
 	return harness__run(checks, ARRAY_SIZE(checks));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * What the walk needs of the BPF program, unchanged, and what the kernel would give it: the lookup
- * in maps and the reading of user memory.  kernel.c is for the tests of what walks Python.
+ * The parts of the BPF program that walk native frames, unchanged, and what the kernel provides:
+ * map lookups and reads of user memory. kernel.c is for the tests that walk Python.
  */
 #include <string.h>
 #include <sys/uio.h>
@@ -65,7 +65,7 @@ bool unwinding__put(enum unwinding_map map, const void *key, const void *value)
 	__u32 index = 0;
 	void *place;
 
-	/* The key of a table is its process, and there is but one. */
+	/* The key of a table is its process; there is only one. */
 	if (map != UNWINDING_TABLES)
 		memcpy(&index, key, sizeof(index));
 	place = value_of(map, index);
@@ -88,7 +88,7 @@ void *bpf_map_lookup_elem(void *definition, const void *key)
 	for (int i = UNWINDING_FILES; i < UNWINDING_MAPS; i++)
 		if (definition == maps[i].definition)
 			return value_of(i, i == UNWINDING_TABLES ? 0 : index);
-	/* A map that is a value of unwind_chunks: that is its only value. */
+	/* The only value of a map that is a value of unwind_chunks. */
 	return definition;
 }
 
@@ -135,7 +135,7 @@ struct unwinding_stack unwinding__walk(pid_t pid, pid_t tid,
 	read_pid = pid;
 	if (cached->tid != (__u32)tid)
 		*cached = (struct cached_thread){ .tid = tid };
-	/* Of Python nothing is known, and nothing was found. */
+	/* Python's layout is unknown, and there are no Python frames. */
 	memset(&walk.layout, 0xff, sizeof(walk.layout));
 	walk.depth = walk.entry_count = 0;
 	walk.has_registers = 1;

@@ -2,12 +2,12 @@
 /*
  * walker PID RUNTIME CODE_TYPE VERSION THREAD_POINTER...
  *
- * Samples the threads of a Python of VERSION (PY_VERSION_HEX; a t behind it: of its
- * free-threaded build), whose _PyRuntime (up to 3.6: a pointer to its newest
- * interpreter) is at RUNTIME and PyCode_Type at CODE_TYPE, as if each had just been
- * interrupted.
- * One line of JSON for each sample: what it came to, what it read, and the frames,
- * leaf first, each with its function's name and first line, its position and line.
+ * Samples the threads of a Python of VERSION (PY_VERSION_HEX, with a trailing t for a free-threaded
+ * build or d for one with tracing) as if each had just been interrupted.  Its _PyRuntime (up to
+ * 3.6: a pointer to its newest interpreter) is at RUNTIME and PyCode_Type at CODE_TYPE.
+ *
+ * Prints a line of JSON for each sample: the outcome, the numbers of reads, and the frames, leaf
+ * first, each with its function's name and first line, its position and line.
  */
 #include <jansson.h>
 #include <stdio.h>

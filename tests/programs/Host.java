@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 
-/** A Java program that loads the library it is given and hands over to it. */
+/** A Java program that loads the library named by its argument and calls its run(). */
 public class Host {
     static native void run();
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Threads that wait, each in its own way, and never wake; but one does once a line is sent, and never waits again."""
+"""Threads that wait for ever, each in its own way. After a line of input, one wakes and never waits again."""
 
 import select
 import socket

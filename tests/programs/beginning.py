@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Spends its time on the first and last instructions of calls from C, of generators, and of calls that
-pass keywords, in each WAY it is told, in turn."""
+"""beginning.py WAY...: spends its time on the first and last instructions of calls from C, of generators,
+and of calls with keywords. It runs the WAYs in turn."""
 
 import sys
 

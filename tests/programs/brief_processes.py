@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""brief_processes.py COUNT: so many forked children of a millisecond of CPU time, a few at a time."""
+"""brief_processes.py COUNT: forks COUNT children that use a millisecond of CPU time each, a few at a time."""
 
 import os
 import sys

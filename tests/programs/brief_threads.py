@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""brief_threads.py COUNT SECONDS: one thread after another, each soon in its forerunner's memory.
+"""brief_threads.py COUNT SECONDS: runs COUNT threads one by one. Each may reuse the last one's memory.
 
-Ends with a line of {tid: name} of them all.
+Prints {tid: name} of all threads at its end.
 """
 
 import json

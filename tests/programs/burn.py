@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""burn.py SECONDS [wait] [exit=CODE] [print=TEXT]: uses the CPU for so long, then ends.
+"""burn.py SECONDS [wait] [exit=CODE] [print=TEXT]: uses SECONDS of CPU time, then ends.
 
 `wait` first waits for a line on standard input.
 """

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""call_graph.py SEED: functions, generators and coroutines that call each other as chance, which is the
-same everywhere, has it.  Most calls pass keywords, which is not the eval loop's shortest way of calling;
-what each leaves on the stacks is of another size.  edges(SEED) says who calls whom.
+"""call_graph.py SEED: functions, generators and coroutines that call each other at random. The same SEED gives
+the same calls on every version. Most calls pass keywords, so that they avoid the eval loop's fast path, and
+each leaves a different amount on the stacks. edges(SEED) returns the callees of each function.
 """
 
 import sys
@@ -13,7 +13,7 @@ KINDS = (PLAIN, PLAIN, PLAIN, GENERATOR, GENERATOR, COROUTINE)
 
 
 class Chance:
-    """Numbers that no version of the library changes."""
+    """Random numbers that are the same in every version."""
 
     def __init__(self, seed):
         self.state = seed
@@ -40,7 +40,7 @@ def drive(coroutine):
 
 
 def call(chance, caller, callee, kinds):
-    """The line by which one calls the other."""
+    """The source line with which CALLER calls CALLEE."""
     made = "f%d(z=%d)" % (callee, callee)
     if kinds[callee] == PLAIN:
         return made
@@ -53,7 +53,7 @@ def call(chance, caller, callee, kinds):
 
 
 def function(chance, number, kinds, called):
-    """The source of one."""
+    """The source of function NUMBER."""
     kind = kinds[number]
     lines = ["%sdef f%d(x=0, *, z=1):" % ("async " if kind == COROUTINE else "", number)]
     lines += ["    v%d = x" % i for i in range(chance.below(8))]
@@ -67,7 +67,7 @@ def function(chance, number, kinds, called):
 
 
 def graph(seed):
-    """The sources, and for each function those that it calls."""
+    """(kinds, callees, sources) of all functions."""
     chance = Chance(seed)
     kinds, edges, sources = [], [], []
     for number in range(COUNT):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""cells.py: works in code as a notebook runs its cells, of an old and a new kernel."""
+"""cells.py: runs code as a notebook runs its cells, with the file names of an old and a new kernel."""
 
 import os
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""changing.py SECONDS INTERPRETER [ARGUMENT...]: becomes another program.
+"""changing.py SECONDS INTERPRETER [ARGUMENT...]: executes another program.
 
-It begins once told to, and first uses SECONDS of CPU time.
+It first waits for a line of input, and then uses SECONDS of CPU time.
 """
 
 import os

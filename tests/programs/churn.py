@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """churn.py: starts and ends threads and processes all the time.
 
-`churn.py [CROWD [TOTALS]]`: forks CROWD children first, which work twice a second, and says their
-pids; TOTALS gets how many threads have ended, and how many forked children.
+`churn.py [CROWD [TOTALS]]`: first forks CROWD children, which work twice per second, and prints their
+PIDs. The file TOTALS gets the numbers of ended threads and ended forked children.
 """
 
 import json
@@ -40,7 +40,7 @@ def crowd(count):
         pid = os.fork()
         if not pid:
             os.close(writer)
-            # It ends with the parent.
+            # The pipe closes when the parent ends.
             while not select.select([reader], [], [], 0.5)[0]:
                 spin()
             os._exit(0)
@@ -54,7 +54,7 @@ def main():
     sys.stdout.flush()
     totals, ended = Totals(sys.argv[2], 2) if len(sys.argv) > 2 else None, [0, 0]
     while True:
-        # While no other thread runs: what such a one holds, a child would wait for.
+        # Fork before other threads run: a child would wait for locks that they hold.
         children = [fork() for _ in range(5)]
         threads = [threading.Thread(target=spin) for _ in range(20)]
         for thread in threads:

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * To be preloaded into the profiler: it takes itself to hold every capability, and
- * goes on to what the kernel refuses for want of one.
+ * To be preloaded into the profiler: capget() claims every capability, so that the
+ * profiler goes on until the kernel refuses something.
  */
 #include <dlfcn.h>
 #include <linux/capability.h>
@@ -14,7 +14,7 @@
 
 enum { HEADER, SETS };
 
-/* Those that are permitted stay as they are: they are given up later. */
+/* Leaves the permitted set alone: the profiler drops it later. */
 static void claim_all(struct __user_cap_data_struct *sets)
 {
 	for (int i = 0; i < _LINUX_CAPABILITY_U32S_3; i++)

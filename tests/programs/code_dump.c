@@ -5,9 +5,9 @@
  *	code_dump PID VERSION TYPE WHAT:ADDRESS...
  *
  * VERSION is PY_VERSION_HEX, TYPE the address of PyCode_Type or 0, WHAT `code` or
- * `str`.  Each gives a status (0 or a negative errno), and where that is 0 its texts: of
- * a str its own; of a code object its name, file name, first line, and line table in
- * hexadecimal.  Each text ends in a NUL, which no name has.
+ * `str`. Prints a status for each (0 or a negative errno). If it is 0, the text of a
+ * str follows, or a code object's name, file name, first line, and line table in
+ * hexadecimal. Each text ends in a NUL. Names contain none.
  */
 #include <inttypes.h>
 #include <stdio.h>

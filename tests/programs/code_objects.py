@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Holds code objects and strings of every form, tells where they are, and waits.
+"""Holds code objects and strings of every form, prints their addresses, and waits.
 
-Says "ready" and, as JSON, the address of the code type, and of each object its address and what is
-to be read there.
+Prints "ready" and, as JSON, the address of the code type, and of each object its address and the expected
+contents.
 """
 
 import json
@@ -31,7 +31,7 @@ FILENAMES = ["plain.py", "/srv/caf\u00e9/\u03c0.py", "/srv/\U0001f40d.py", "/srv
 
 
 class Text(str):
-    """A str whose characters are not in the object itself."""
+    """A str subclass, whose characters are outside the object."""
 
 
 def original():
@@ -43,7 +43,7 @@ def original():
 
 
 def spelled(text):
-    """TEXT as it is to be read: what UTF-8 has not is escaped."""
+    """TEXT as it should be read: characters that UTF-8 cannot encode, and NUL, are escaped."""
     return text.encode("utf-8", "backslashreplace").decode("utf-8").replace("\0", "\\x00")
 
 

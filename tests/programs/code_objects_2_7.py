@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""code_objects.py for 2.7, whose names are bytes, in UTF-8 and not."""
+"""code_objects.py for 2.7, whose names are bytes, valid UTF-8 or not."""
 
 import json
 import sys
@@ -7,7 +7,7 @@ import types
 
 from portable import renamed, version_and_build
 
-# What a code object has, and how it is to be read.
+# (name in the code object, name as it should be read)
 NAMES = [
     ("plain", u"plain"),
     ("with space; \"quotes\" </script>\n\ttab\r", u"with space; \"quotes\" </script>\n\ttab\r"),
@@ -23,7 +23,7 @@ FILENAMES = [("plain.py", u"plain.py"), ("/srv/\xcf\x80.py", u"/srv/\u03c0.py"),
              ("/srv/\xff.py", u"/srv/\\xff.py")]
 
 class Bytes(str):
-    """A str of another type."""
+    """A subclass of str."""
 
 
 def original():

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""comes_back.py UID SECONDS SECONDS SECONDS: is user UID, then root, then UID again, for so many seconds of CPU
-time each, from a line of input on.
+"""comes_back.py UID SECONDS SECONDS SECONDS: waits for a line of input, then runs as user UID, as root, and as
+UID again, for SECONDS of CPU time each.
 
-To the kernel it is wanted-1, other-2 and wanted-3 then.
+Its comm is wanted-1, other-2 and wanted-3 meanwhile.
 """
 
 import os

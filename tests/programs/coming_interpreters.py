@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Threads that run in an interpreter each, while the main thread, which created these, creates and
-destroys others."""
+"""Threads that run in an interpreter each. The main thread has created these, and creates and destroys
+others meanwhile."""
 
 import threading
 import time

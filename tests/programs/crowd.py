@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""crowd.py PROCESSES THREADS STACKS BUSY STARTS: so many Python processes, each with so many threads.
+"""crowd.py PROCESSES THREADS STACKS BUSY STARTS: PROCESSES Python processes with THREADS threads each.
 
-All are forked from this one.  A thread sleeps most of the time; the threads together work BUSY
-seconds a second, in one of STACKS ways, each of which is a stack of its own.  STARTS times a second a
-process is forked that works 2 ms and ends; of each ten, one runs a new Python, and two a program that is none
-and ends soon.  All end with this one, which ends with its standard input.
+All are forked from this one. A thread sleeps most of the time. All threads together use BUSY
+CPU seconds per second, in STACKS different stacks. STARTS times per second a process is forked
+that works 2 ms and ends. Of ten starts, one runs a new Python instead, and two run a short program that
+is not Python. All end with this process, which ends with its standard input.
 """
 
 import ctypes
@@ -81,7 +81,7 @@ def start(number):
 
 
 def start_forever(rate):
-    """Reaps them as well; they are few at a time."""
+    """Starts RATE processes per second, and reaps them."""
     begin, number = time.monotonic(), 0
     while True:
         time.sleep(max(0, begin + number / rate - time.monotonic()))
@@ -113,7 +113,7 @@ def main():
     pids = [fork_into(become_one, threads, stacks, pause) for _ in range(processes)]
     if starts:
         pids.append(fork_into(start_forever, starts))
-    # Forked ones may need a while to have all their threads.
+    # Wait until the forked processes have started all their threads.
     for pid in pids[:processes]:
         while len(os.listdir("/proc/%d/task" % pid)) < threads:
             time.sleep(0.01)

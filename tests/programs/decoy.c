@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * A library that is no CPython but has its symbols.  DECOY says what lies there:
- * ZERO nothing, NOISE bytes that cannot be, OFFSETS a table of offsets that cannot
- * be, LIVING an older Python with an interpreter but no thread, OUTSIDE symbols beyond
- * all memory, HEAD only the mark of the oldest versions.
+ * A library that has CPython's symbols but is not CPython. DECOY selects their contents:
+ * ZERO zeros, NOISE impossible bytes, OFFSETS an impossible table of offsets, LIVING an
+ * older Python with an interpreter but no thread, OUTSIDE symbols outside all mapped
+ * memory, HEAD only the symbol that marks the oldest versions.
  */
 #include <stdint.h>
 

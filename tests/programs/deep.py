@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""deep.py: a program whose every legal stack is known.
+"""deep.py: a program with a known set of legal stacks.
 
 Two threads recurse 50 deep, from two lines in turn, and make short calls of
-every kind at the bottom.  `calls:` marks are for tests/e2e/legal.py.
+every kind at the bottom.  tests/e2e/legal.py reads the `calls:` marks.
 """
 
 import sys

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""delegating.py: generators and coroutines that hand an exception on to what they wait for.
+"""delegating.py: generators and coroutines that pass an exception on to the one that they wait for.
 
-From `throw` down to `work`, each is the one that the line above it waits for.
+Generators run below `throw`, coroutines below `outer`. Each waits for the one defined above it.
 """
 
 import asyncio
@@ -15,7 +15,7 @@ def work():
 
 
 class Iterator:
-    """One whose throw() is C code."""
+    """An iterator with a throw() in C."""
 
     throw = staticmethod(sum)
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""deny.py CALL ERRNO COMMAND...: runs COMMAND, whose system calls of that number all fail so.
+"""deny.py CALL ERRNO COMMAND...: runs COMMAND, and lets its system call number CALL fail with ERRNO.
 
-As the seccomp filter of a container does.  With CALL:ARGUMENT=VALUE those fail whose argument of that
-number, from 0 on, is VALUE.
+It uses a seccomp filter, as containers do. With CALL:ARGUMENT=VALUE only calls fail whose argument number
+ARGUMENT, from 0 on, is VALUE.
 """
 
 import ctypes

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""depth.py DEPTH [objects]: a loop at the bottom of so many calls of one function, or of objects that each
-make the next one as they are made."""
+"""depth.py DEPTH [objects]: a loop below DEPTH nested calls of one function, or of the __init__ of objects
+that each create the next one."""
 
 import sys
 import threading

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """dropped.py SECONDS (name|file|method): functions that are compiled, called and dropped in turn.
 
-What one leaves behind, the next one gets: all addresses.  Function N runs for SECONDS, and is called
-from line N of calls.py by `call`.  They differ in their names, or in their files' alone, or are called
-the same, in a class of its own name each.
+Each function reuses all addresses of the last one. Function N runs for SECONDS, and is called from line N
+of calls.py by `call`. The functions differ in their names, or only in their files' names, or are methods
+of one name in differently named classes.
 """
 
 import os
@@ -28,7 +28,7 @@ def make(number, kind):
     filename = "dropped_%d.py" % number if kind == "file" else "dropped.txt"
     exec(compile(source % ((number,) * source.count("%d")), filename, "exec"), space)
     made = space["made"]
-    space.clear()  # it would keep the function, whose globals it is
+    space.clear()  # the function's globals would keep it alive
     return made
 
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Writes the line tables of this interpreter's standard library, with its own answers.
+"""Writes the line tables of this interpreter's standard library, with the interpreter's own lines.
 
-For line_check, which has the format.  Its tests (folders called test or tests, a third of all) say
-nothing that the rest does not, and are left out.
+line_check.c describes the format. The library's tests (folders named test or tests, a third of all code)
+would add nothing, and are left out.
 """
 
 import array
@@ -13,13 +13,13 @@ import sys
 import types
 import warnings
 
-# Bytes of an instruction without its caches; before 3.6 they have one or three.
+# Bytes of an instruction without its caches. Before 3.6 instructions have one or three bytes.
 UNIT = 2 if sys.version_info >= (3, 6) else 1
 SKIPPED_FOLDERS = {"test", "tests", "idle_test", "site-packages", "dist-packages", "__pycache__"}
 
 
 def expected_lines(code):
-    """The line of each code unit as the interpreter has it; 0: none."""
+    """The interpreter's line of each code unit, or 0 for none."""
     lines = array.array("I", [0]) * (len(code.co_code) // UNIT)
     if hasattr(code, "co_lines"):
         for start, end, line in code.co_lines():

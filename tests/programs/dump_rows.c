@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Prints the unwind rows of an ELF file, one a line: the address, and what holds from there on.
- * That is the CFA, and where the caller's frame pointer and the return address are, with DWARF's
- * numbers of registers; or `plt N`, `none`, `unsupported`, `end` or `signal`.
+ * Prints the unwind rows of an ELF file, one per line: the address, and the rule from there on.
+ * A rule is the CFA and the places of the caller's frame pointer and of the return address, with
+ * DWARF's register numbers; or `plt N`, `none`, `unsupported`, `end` or `signal`.
  */
 #include <elf.h>
 #include <fcntl.h>
@@ -32,7 +32,7 @@ static void print_rule(const struct unwind_rule *rule)
 		printf(" ra=cfa%+d\n", rule->ra_offset);
 }
 
-/* What a word of the short kinds stands for. */
+/* Expands a word of the short kinds to a rule. */
 static struct unwind_rule widen(uint16_t machine, uint32_t word)
 {
 	bool is_arm64 = machine == EM_AARCH64, is_from_fp = ROW_KIND(word) == ROW_FP;

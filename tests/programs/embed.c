@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* A program with a Python in it: embed SCRIPT runs that. */
+/* A program that embeds Python: embed SCRIPT runs the script. */
 #include <Python.h>
 
 int main(int argc, char **argv)
@@ -11,7 +11,7 @@ int main(int argc, char **argv)
 		return 1;
 	Py_InitializeEx(0);
 	code = Py_CompileString("0", "nowhere", Py_eval_input);
-	/* Takes the address of libpython's type, of which a linker may make a copy here. */
+	/* Uses the address of PyCode_Type: the linker may copy the type into this program. */
 	if (!code || !PyCode_Check(code))
 		return 1;
 	return PyRun_SimpleFile(script, argv[argc - 1]);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 
-// A Go program with a Python in it: embed SCRIPT runs that.
+// A Go program that embeds Python: embed SCRIPT runs the script.
 package main
 
 /*

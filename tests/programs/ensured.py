@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""ensured.py: threads of C's own that call into Python by PyGILState_Ensure, again and again.
+"""ensured.py: threads created by C that repeatedly call into Python through PyGILState_Ensure.
 
-Each call of theirs gets a thread state of its own, which ends with the call.  The first thread goes
-from Python through C (qsort) into Python, which takes its thread state once more.
+Each of their calls gets a new thread state, which ends with the call. The first thread goes
+from Python through C (qsort) into Python, which reuses its thread state.
 """
 
 import ctypes
 import mmap
 import platform
 
-# Calls the function that is its argument, over and over.
+# Machine code that calls the function in its argument for ever.
 CALL_FOREVER = {
     "x86_64": b"\x53\x48\x89\xfb\xff\xd3\xeb\xfc",
     "aarch64": b"\xf3\x03\x00\xaa\x60\x02\x3f\xd6\xff\xff\xff\x17",
@@ -46,7 +46,7 @@ def reenter():
 
 
 def start_native_threads():
-    """The memory that they run in, to be kept."""
+    """Returns the memory with their code, which must stay alive."""
     code = mmap.mmap(-1, mmap.PAGESIZE,
                      prot=mmap.PROT_READ | mmap.PROT_WRITE | mmap.PROT_EXEC)
     code.write(CALL_FOREVER[platform.machine()])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""extensions.py JOB: extensions and libraries in C, C++, Fortran, Cython and assembler use the CPU, until the
+"""extensions.py JOB: extensions and libraries in C, C++, Fortran, Cython and assembly use the CPU until the
 program is killed."""
 
 import functools

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * To be preloaded: allocation number $FAIL_ALLOCATION of the program fails, or the first
- * of its caller number $FAIL_CALLER, as they come: a place in its code, or in a library's.
- * When the first of these is 0, it says at the end how many there were of both.
+ * To be preloaded: allocation number $FAIL_ALLOCATION fails, or the first allocation by
+ * caller number $FAIL_CALLER. A caller is a place in the code of the program or a library.
+ * If FAIL_ALLOCATION is 0, the numbers of allocations and callers are printed at the end.
  */
 #include <errno.h>
 #include <stdbool.h>
@@ -39,7 +39,7 @@ __attribute__((destructor)) static void end(void)
 		fprintf(stderr, "allocations: %lu, callers: %lu\n", allocations, caller_count);
 }
 
-/* Whether this is its first allocation, and it is the one that fails. */
+/* Whether this is the first allocation of the caller that is to fail. */
 static bool is_failing_caller(const void *caller)
 {
 	for (unsigned long i = 0; i < caller_count; i++)

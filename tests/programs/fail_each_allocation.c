@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * To be preloaded: every allocation of the program fails, each in a process of its own.
- * That is forked there, and goes on to its end; then the program goes on as if nothing
- * had been.  What came of each is appended to the file $FAIL_REPORT: its number, the
- * wait status, the length of what it said, and that.  $FAIL_FIRST is the first that fails.
+ * To be preloaded: every allocation of the program fails, each in a forked process. That
+ * process runs to its end, and then the program goes on with the allocation made. The file
+ * $FAIL_REPORT gets an entry for each: its number, the wait status, and the length and text
+ * of the process's messages. $FAIL_FIRST is the number of the first that fails.
  *
- * The program has one thread.  Locks are none: a process that is forked while its thread
- * holds one would wait for the thread it was forked from.
+ * The program has one thread. Locking is disabled: a process that is forked while its
+ * parent holds a lock would wait for ever.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -18,7 +18,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* So long may one take from its failing allocation on. */
+/* The most that a process may take after its failed allocation. */
 #define PATIENCE_S 10
 
 #define SAID_BYTES_MAX 65536
@@ -29,7 +29,7 @@ void *__libc_calloc(size_t count, size_t size);
 void *__libc_realloc(void *old, size_t size);
 
 static unsigned long first, allocations;
-static int report = -1; /* the file; negative in the processes that are forked */
+static int report = -1; /* the file; negative in forked processes */
 
 int pthread_mutex_lock(pthread_mutex_t *mutex)
 {
@@ -59,7 +59,7 @@ __attribute__((constructor)) static void begin(void)
 		report = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
 }
 
-/* What the other process reads is not read by this one then, unless it is read again. */
+/* The forked process shares file offsets: save them before, and set them BACK after it. */
 static void move_files(off_t places[FILES_MAX], bool back)
 {
 	for (int fd = 3; fd < FILES_MAX; fd++) {
@@ -82,7 +82,7 @@ static void tell(int status, int said)
 		_exit(99);
 }
 
-/* Forks; returns whether this is the process in which the allocation fails. */
+/* Forks. Returns whether this is the process in which the allocation fails. */
 static bool fail_apart(void)
 {
 	int said = memfd_create("said", MFD_CLOEXEC), status, error = errno;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
  * To be preloaded: threads number 2 to $FAIL_THREADS of the program, or processes number 2 to
- * $FAIL_PROCESSES, cannot be started, as where others have taken all places meanwhile.  A
- * process goes on counting where its parent was.
+ * $FAIL_PROCESSES, cannot be started, as if others had used up the limit.  A forked process
+ * continues its parent's count.
  */
 #include <dlfcn.h>
 #include <errno.h>

@@ -1,18 +1,18 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""A process and what it starts, as HOW says; each child burns CPU time of its own in a function of
-its own name.
+"""family.py HOW SECONDS|COUNT: a process and its children, which it starts in the way HOW. Children use
+CPU time in `in_child`.
 
   fork         os.fork
   fork_twice   a daemon: forked twice, with setsid between
-  pool         multiprocessing's own way of this version
+  pool         a multiprocessing pool with this version's default method
   spawn        multiprocessing's spawn
-  forkserver   its third way
-  exec         a shell that execs this program again
-  shell        a shell that stays
-  storm        COUNT children, two at a time, which have 0.1 s of work each
-  brief        COUNT children, one after the other, which have some milliseconds of work each
-  brief_exec   the same, and then execute `sleep`
-  deeply       as `fork`, after stacks of every depth from 900 down, and children that do nothing
+  forkserver   multiprocessing's forkserver
+  exec         a shell that executes this program
+  shell        a shell that starts this program and waits
+  storm        COUNT children, two at a time, with 0.1 s of work each
+  brief        COUNT children, one after the other, with some milliseconds of work each
+  brief_exec   the same, and then they execute `sleep`
+  deeply       as `fork`, after stacks of every depth from 900 down, and idle children
   deeply_twice the same, as `fork_twice`
   deeply_exec  the same, but this process executes this program again
 """
@@ -77,7 +77,7 @@ def forkserver(seconds):
 
 
 def again(seconds, words):
-    """Runs this program again by way of a shell."""
+    """Runs this program again through a shell."""
     import subprocess
 
     child = [sys.executable, __file__, "child", str(seconds)]

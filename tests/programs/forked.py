@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""forked.py: threads, then a child without them, whose own threads get their stacks and ids.
+"""forked.py: starts threads and forks a child without them. The child's threads reuse their stacks and IDs.
 
-Says the child's "pid", and of how many of its threads the "id" was another's before the fork.
+Prints the child's PID, and the number of its threads with an ID reused from before the fork.
 """
 
 import json

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""forks.py fork|thread|METHOD: a process and its child, both at work; says the child's PID.
+"""forks.py fork|thread|mp-METHOD: a busy process and its busy child. Prints the child's PID.
 
-`thread` forks from a thread, which is the child's only one; METHOD is one of multiprocessing's.
+`thread` forks from a second thread, the only one in the child. METHOD is a start method of multiprocessing.
 """
 
 import json
@@ -18,7 +18,7 @@ def spin(seconds):
     until = thread_time() + seconds
     while thread_time() < until:
         pass
-    time.sleep(5 * seconds)  # for what else is started
+    time.sleep(5 * seconds)  # leave the CPU to other processes of the test
 
 
 def child_work(program):
@@ -54,7 +54,7 @@ def fork_from_thread(said):
 
 
 def start(method, said):
-    # 2.7 has but one method.
+    # 2.7 has only this method.
     old = sys.version_info < (3,) and method == "fork"
     context = multiprocessing if old else multiprocessing.get_context(method)
     receiver, sender = context.Pipe()

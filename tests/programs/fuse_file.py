@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""fuse_file.py FILE FOLDER UID: mounts at FOLDER, for user UID alone, a file system with the one file
-`python3`, which has the contents of FILE; serves it until it is killed.
+"""fuse_file.py FILE FOLDER UID: mounts a file system at FOLDER that only user UID can read. Its only file is
+`python3`, with the contents of FILE. Serves it until killed.
 
-It speaks the protocol of /dev/fuse, as <linux/fuse.h> has it.
+The protocol of /dev/fuse is in <linux/fuse.h>.
 """
 
 import ctypes
@@ -26,7 +26,7 @@ def attributes(node, size):
 
 
 def answer(opcode, node, body, content):
-    """What to reply, an errno, or None: nothing at all."""
+    """The reply, an errno, or None for no reply."""
     size = len(content) if node == FILE else 0
     if opcode == INIT:
         return struct.pack("<4I2H2I2H8I", 7, 26, PAGES, 0, 16, 12, PAGES, 1, 32, 0, *[0] * 8)

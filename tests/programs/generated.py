@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""generated.py: runs methods that were made while the program ran, each twice in the same way.
+"""generated.py: runs methods generated at run time, in two classes of each kind.
 
   Order, Outer.Invoice   __init__ and __eq__ by dataclass, from 3.7 on
   Point, Size            __new__ by namedtuple
-  Made, Other            spin by exec, and of Made a __repr__ with a wrapper around it
+  Made, Other            spin by exec, and in Made a wrapped __repr__
 """
 
 import functools

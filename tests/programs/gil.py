@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""gil.py [FUNCTION...]: a thread for each of its functions; in C, keep_here keeps the GIL and release_here gives it
-up."""
+"""gil.py [FUNCTION...]: one thread for each named function. In C code, keep_here keeps the GIL and release_here
+releases it."""
 
 import sys
 import threading

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""gives_up.py UID NAME SECONDS: a server's first process, which works as root, and forks one that gives that up.
+"""gives_up.py UID NAME SECONDS: a server's first process works as root, and forks a worker that drops privileges.
 
-On a line of input the worker is forked; 0.3 s of CPU time later it becomes user UID, and NAME to the kernel,
-and works on for SECONDS of it.
+A line of input forks the worker. After 0.3 s of CPU time the worker sets its comm to NAME, becomes user UID,
+and works for SECONDS more of CPU time.
 """
 
 import os

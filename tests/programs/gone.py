@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""gone.py: works until it is certainly known, then in ten functions, for 5 ms of CPU time in each, and is
-gone at once."""
+"""gone.py: works until the profiler surely knows it, then for 5 ms of CPU time in each of ten functions,
+and kills itself at once."""
 
 import os
 import signal
 import time
 
-# Of a package that is there, by the name of a module that is not.
+# A module that does not exist, in a package that does.
 FILE = os.path.join(os.path.dirname(os.__file__), "json", u"\u51fd.py" if str is not bytes else "x.py")
 
 TEXT = """

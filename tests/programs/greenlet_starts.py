@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""greenlet_starts.py greenlet|gevent|thread: starts one greenlet after another for a short call each,
-or threads in place of them."""
+"""greenlet_starts.py greenlet|gevent|thread: starts greenlets, or threads instead, for a short call
+each."""
 
 import sys
 import threading

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""greenlets.py greenlet|gevent: greenlets that take turns in the middle of their calls, in two
+"""greenlets.py greenlet|gevent: greenlets that switch to each other deep in their calls, in two
 threads.
 
-Greenlet N of a thread recurses to depth 5 + N by way of C (map) at every other call, and at the
-bottom spins and switches to the next one, or to gevent's hub, over and over; each unwinds now and
-then.  Thread T's are named <T>.
+Greenlet N of a thread recurses to depth 5 + N, through C (map) in every other call. At the bottom it
+repeatedly spins and switches to the next greenlet, or to gevent's hub. Now and then it returns to
+its root. Functions are named FUNCTION_THREAD_GREENLET.
 """
 
 import sys

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""half_jitted.py: a function with a loop that the JIT compiles where it is on, and calls behind it that the
-interpreter makes, which take as long.
+"""half_jitted.py: a function with a loop that the JIT, if on, compiles, followed by calls of the interpreter
+that take as long.
 
-After "ready": whether the JIT is on.
+Prints whether the JIT is on after "ready".
 """
 
 import json

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""hand_over.py: thousands of functions that the profiler will know, each for half a millisecond; then
-one for 3 ms and another one for 0.8 s, which gets the first one's address and is called from its line.
+"""hand_over.py: runs thousands of functions for 0.5 ms each, so that the profiler knows many. Then `former`
+runs for 3 ms, and `latter` for 0.8 s at the same address, called from the same line.
 
-All are called from so many frames that at 9,999 Hz the kernel does not tell code objects apart."""
+The stacks are so deep that at 9,999 Hz BPF does not tell code objects apart."""
 
 import sys
 
@@ -25,7 +25,7 @@ def make(name):
 
 
 def make_at(name, address):
-    """One whose code object is there; what lies elsewhere stays, so as not to be used again."""
+    """A function with its code object at ADDRESS. Others are kept, so that their memory is not reused."""
     kept = []
     for _ in range(TRIES):
         function = make(name)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* handed_on SCRIPT: its first thread begins with Python, and computes without it from then on,
- * while another one runs SCRIPT in the first one's thread state. */
+/* handed_on SCRIPT: the first thread initializes Python, and then computes without it, while
+ * another thread runs SCRIPT in the first one's thread state. */
 #include <Python.h>
 #include <pthread.h>
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""heir.py PROFILER...: while what it has started so does not come to look, forks a child that works
-WORK_S in `forked`, and ends; and then another one, which gets its number, and executes `sleep`.
+"""heir.py PROFILER...: starts the profiler, and stops it while a child works for WORK_S in `forked` and
+ends, and a second child gets the same PID and executes `sleep`.
 
-That takes a PID namespace of its own.
+It needs a PID namespace of its own.
 """
 
 import os
@@ -22,7 +22,7 @@ def forked():
 
 
 def start(program):
-    """Returns the number of a child that runs PROGRAM()."""
+    """Forks a child with PID NUMBER + 1 that runs PROGRAM(). Returns the PID."""
     with open("/proc/sys/kernel/ns_last_pid", "w") as last:
         last.write(str(NUMBER))
     pid = os.fork()

@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * A program that is no Python, but may load some: host STEP...
+ * A program that is not Python, but may load several Pythons: host STEP...
  *
- *	load=LIBRARY   dlopen, visible to nobody else; the next steps mean this one
- *	again=LIBRARY  the same, in a namespace of its own: a second one, with its own libc
- *	home=FOLDER    where the next Python to be started finds its library; one in a namespace of
- *		       its own sees the PYTHONHOME that the program was started with
- *	start          Py_InitializeEx, then the GIL is released
- *	run=CODE       runs it in a new native thread, through PyGILState_Ensure
- *	main=CODE      runs it in the main thread, the only one that a libc of its own knows
- *	sleep=SECONDS
- *	line	   reads one
- *	fork	   goes on in a child, and waits for its end
- *	ready          says so, with the numbers of the threads that run code
- *	spin           uses the CPU without Python
- *	wait           for ever
+ *	load=LIBRARY   dlopen with RTLD_LOCAL; the next steps use this library
+ *	again=LIBRARY  the same in a new link-map namespace: a second copy, with its own libc
+ *	home=FOLDER    PYTHONHOME of the Python started next; one in a new namespace sees the
+ *		       PYTHONHOME that the program was started with instead
+ *	start          Py_InitializeEx, then release the GIL
+ *	run=CODE       run CODE in a new native thread, through PyGILState_Ensure
+ *	main=CODE      run CODE in the main thread, the only one that a second libc knows
+ *	sleep=SECONDS  sleep
+ *	line	       read a line
+ *	fork	       go on in a child, and wait for its end
+ *	ready          print "ready" with the TIDs of the threads that run code
+ *	spin           use the CPU without Python
+ *	wait           wait for ever
  *
- * As a library it takes the steps from HOST_STEPS, separated by newlines; Java calls it.
+ * As a library, called by Java, it takes the steps from HOST_STEPS, separated by newlines.
  * With OWN_COPY it is linked with a Python of its own that it never starts.
  */
 #define _GNU_SOURCE

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""hostile.py: functions whose names and files want to break what shows them."""
+"""hostile.py: functions with names and files that try to break the output formats."""
 
 import sys
 
@@ -15,7 +15,7 @@ def victim():
 
 
 def native(name):
-    """NAME as this Python has names: 2.7 in bytes, which for a lone surrogate are no UTF-8."""
+    """NAME as this Python's str: in 2.7 bytes, which for a lone surrogate are not UTF-8."""
     return name if sys.version_info >= (3,) else name.encode("utf-8")
 
 

@@ -21,7 +21,7 @@ FILE = "/tmp/a;b\n\"c'</script><b onload=y> \udcff/d e.py"
 
 
 def shown(name, version=(3,)):
-    """NAME as UTF-8 can hold it; before 3, hostile.py gives bytes."""
+    """NAME as the profiler shows it in UTF-8. In 2.7 the names of hostile.py are bytes."""
     text = name.replace("\0", "\\x00")
     if version < (3,):
         return text.encode("utf-8", "surrogatepass").decode("utf-8", "backslashreplace")
@@ -29,7 +29,7 @@ def shown(name, version=(3,)):
 
 
 def plain(name, version=(3,)):
-    """NAME as a terminal can show it."""
+    """NAME with the characters escaped that a terminal cannot show safely."""
     return "".join("\\x%02x" % ord(char) if ord(char) < 32 else
                    "\\u%04x" % ord(char) if char in "\u202e\u2028" else char
                    for char in shown(name, version))

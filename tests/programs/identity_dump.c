@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Prints what identity__read finds of a process.
+ * Prints what identity__read finds about a process.
  *
  *	identity_dump PID
  *
- * What is known is NAME=VALUE, each with a NUL behind it.
+ * Prints NAME=VALUE for each known field, followed by a NUL.
  */
 #include <inttypes.h>
 #include <stdio.h>

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""interpreters.py CREATOR OWN_GIL [MODULE]: threads that each go through interpreters of their own.
+"""interpreters.py CREATOR OWN_GIL [MODULE]: threads that each call through interpreters of their own.
 
-Thread N runs turn_N_0 in the main interpreter, which calls into a second interpreter, where
-turn_N_1 runs, which calls into a third one, where turn_N_2 runs; and back.  Each turn spins as long
-before as after what it calls, so each level has a third of the thread's CPU time.  A thread's
-interpreters were created by itself, or all of them by the main thread (CREATOR: "thread" or
-"main"); with a GIL of their own where OWN_GIL is 1 and the version has that.  MODULE "public" is
-concurrent.interpreters (3.14 and later; a GIL of their own always), else it is what that is made of.
+Thread N runs turn_N_0 in the main interpreter. It calls turn_N_1 in a second interpreter, which
+calls turn_N_2 in a third one. Each turn spins equally long before and after its call, so each level
+has a third of the thread's CPU time. CREATOR is "thread" if each thread creates its interpreters,
+or "main" if the main thread creates all of them. They have their own GIL if OWN_GIL is 1 and
+the version supports it. MODULE "public" is concurrent.interpreters (3.14 and later, always with
+own GILs). The default is the private module below it.
 """
 
 import sys
@@ -71,7 +71,7 @@ def create_all(own_gil):
 
 
 def work(n, own_gil, created, begun):
-    created = created or create_all(own_gil)  # they live as long as these objects
+    created = created or create_all(own_gil)  # interpreters live as long as these objects
     ids = [getattr(interp, "id", None) or int(interp) for interp in created] + [None]
     for level in range(1, LEVELS):
         run(ids[level - 1], turn_source(n, level, ids[level]))

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""interpreters_back.py LIBRARY: from the main interpreter into another, and back into the first
-one's state, as C code can do.
+"""interpreters_back.py LIBRARY: C code calls from the main interpreter into another one, and from there back
+into the main one's thread state.
 
-LIBRARY is sub_interpreter.c's.  outer() spins and has middle() run in a new interpreter, which spins
-and has innermost() run in the first one, which spins.
+LIBRARY is built from sub_interpreter.c. outer() spins and runs middle() in a new interpreter. middle() spins
+and runs innermost() in the main one, which spins.
 """
 
 import ctypes

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""interpreters_by_c.py LIBRARY: as interpreters.py, for the versions without a module for that.
+"""interpreters_by_c.py LIBRARY: like interpreters.py, for versions without a module for interpreters.
 
-LIBRARY is sub_interpreter.c's.  Thread N runs turn_N_0, which has turn_N_1 run in a new interpreter,
-over and over; each has half of the thread's CPU time.
+LIBRARY is built from sub_interpreter.c. Thread N repeatedly runs turn_N_0, and then turn_N_1 in a new
+interpreter. Each has half of the thread's CPU time.
 """
 
 import ctypes

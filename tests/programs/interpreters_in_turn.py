@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Interpreters that follow one another, each with functions of its own: those of one number alone.
+"""Interpreters that run one after the other, each with the functions of one number only.
 
-The next one's code objects have the addresses, and the versions, of the last one's.
+Each interpreter's code objects get the addresses and the versions of the last one's.
 """
 
 from concurrent import interpreters

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Workers that run what they are given in an interpreter each (3.14 and later), and threads that
-call functions in interpreters."""
+"""Workers of an InterpreterPoolExecutor (3.14 and later), and a thread that calls a function in an
+interpreter."""
 
 from concurrent import futures, interpreters
 import threading

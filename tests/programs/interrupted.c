@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * To be preloaded: of each of these system calls every one in $INTERRUPTED is ended by a
- * signal before it did anything, as it may be where it waits.
+ * To be preloaded: every $INTERRUPTED-th call of each of these system calls fails with EINTR
+ * and has no effect, as if a signal had come while it waited.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -51,7 +51,7 @@ INTERRUPT(int, sem_wait, (sem_t * semaphore), semaphore)
 INTERRUPT(int, sem_clockwait, (sem_t * semaphore, clockid_t clock, const struct timespec *end),
 	  semaphore, clock, end)
 
-/* Of a target's files: those of /proc itself wait for nothing. */
+/* Interrupts only opens of a target's files: those of /proc itself never wait. */
 int open(const char *path, int flags, ...)
 {
 	static atomic_uint calls;

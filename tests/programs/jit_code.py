@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""jit_code.py HOW: has two functions of machine code that it made itself use the CPU, as a JIT does.
+"""jit_code.py HOW: generates two functions of machine code, as a JIT does, and calls them.
 
-It names them in its perf map.  HOW: `whole`; `foreign`, a file that is another user's; `link`, a link to a
-file that is right; `later`, once it reads a line.
+It names them in its perf map.  HOW: `whole`, a correct map; `foreign`, a map owned by another user; `link`, a
+symbolic link to a correct map; `later`, a correct map once it reads a line.
 """
 
 import ctypes
@@ -12,7 +12,7 @@ import platform
 import select
 import sys
 
-# Counts its argument down to 0.
+# Machine code that counts its argument down to 0.
 CODE = {
     "x86_64": b"\x48\x89\xf8\x48\xff\xc8\x75\xfb\xc3",
     "aarch64": b"\x00\x04\x00\xf1\xe1\xff\xff\x54\xc0\x03\x5f\xd6",

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""jitted.py: loops that the JIT compiles where it is on, called from one line each.
+"""jitted.py: loops that the JIT, if on, compiles, each called from one line.
 
-After "ready": whether the JIT is on.
+Prints whether the JIT is on after "ready".
 """
 
 import json

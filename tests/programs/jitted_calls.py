@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""jitted_calls.py LIBRARY: a loop that the JIT compiles where it is on, called back from native_chain.c's library
-and from a key function of C's.
+"""jitted_calls.py LIBRARY: a loop that the JIT, if on, compiles. It is called in a key function of sorted(), which
+is called back from native_chain.c's library.
 
-After "ready": whether the JIT is on.
+Prints whether the JIT is on after "ready".
 """
 
 import ctypes

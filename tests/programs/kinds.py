@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """kinds.py: every kind of Python function, and every way from C into Python.
 
-`calls:` and `called:` are the marks that tests/e2e/legal.py reads.
+tests/e2e/legal.py reads the marks `calls:` and `called:`.
 """
 
 import ctypes
@@ -37,7 +37,7 @@ def delegate():
 
 
 def iterate():
-    # From 3.11 on, a generator function runs up to where it makes its generator.
+    # From 3.11 on, a generator function runs until it creates its generator.
     for _ in delegate():  # calls: delegate
         pass
     closed = produce()  # calls: produce (>=3.11)
@@ -93,7 +93,7 @@ def drive():
         leaf()  # calls: leaf
 
 
-# Expressions that are functions, or were.
+# Expressions that are functions, or were in older versions.
 
 def comprehend():
     found = [leaf() for _ in SOME]  # calls: <listcomp> (<3.12), leaf (by <listcomp>, >=3.12)
@@ -137,7 +137,7 @@ def with_arguments(first, last):
     return leaf() + first + last  # calls: leaf
 
 
-# Class bodies, and what classes call by themselves.
+# Class bodies, and methods that classes call implicitly.
 
 class Meta(type):
     def __new__(cls, name, bases, scope):
@@ -216,7 +216,7 @@ def special():
     Missing()[1]  # calls: __missing__
 
 
-# Code made while running.
+# Code compiled at run time.
 
 def make_code(kind, line):
     return compile("\n" * (line - 1) + "leaf()", "kinds.py", kind)
@@ -231,7 +231,7 @@ def execute():
     eval(EVALUATED)  # calls: <module>
 
 
-# Calls out of C.
+# Calls from C.
 
 @ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p)
 def compare(first, second):
@@ -269,7 +269,7 @@ def call_back():
     SORT(ARRAY, 4, 4, compare)  # calls: compare
 
 
-# What runs where nobody calls it.
+# Functions that run without a visible call.
 
 class Ending:
     def __del__(self):

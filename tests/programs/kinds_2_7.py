@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """kinds.py for 2.7: every kind of Python function, and every way from C into Python.
 
-`calls:` and `called:` are the marks that tests/e2e/legal.py reads.
+tests/e2e/legal.py reads the marks `calls:` and `called:`.
 """
 
 import ctypes
@@ -50,7 +50,7 @@ def iterate():
         leaf()  # calls: leaf
 
 
-# Expressions that are functions; in 2.7 a list is none.
+# Expressions that are functions. In 2.7 list comprehensions are not.
 
 def comprehend():
     found = [leaf() for _ in SOME]  # calls: leaf
@@ -94,7 +94,7 @@ def with_arguments(first, last):
     return leaf() + first + last  # calls: leaf
 
 
-# Class bodies, and what classes of both kinds call by themselves.
+# Class bodies, and methods that classes of both kinds call implicitly.
 
 class Meta(type):
     def __new__(cls, name, bases, scope):
@@ -177,7 +177,7 @@ def special(kind):
     Missing()[1]  # calls: __missing__
 
 
-# Code made while running.
+# Code compiled at run time.
 
 def make_code(kind, line):
     return compile("\n" * (line - 1) + "leaf()", "kinds_2_7.py", kind)
@@ -192,7 +192,7 @@ def execute():
     eval(EVALUATED)  # calls: <module>
 
 
-# Calls out of C.
+# Calls from C.
 
 @ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p)
 def compare(first, second):
@@ -231,7 +231,7 @@ def call_back():
     SORT(ARRAY, 4, 4, compare)  # calls: compare
 
 
-# What runs where nobody calls it.
+# Functions that run without a visible call.
 
 class Ending(object):
     def __del__(self):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""A thread that works on after the process's first one has ended, at once or when told to."""
+"""A thread that works on after the first thread has ended, at once, or with `wait` after a line of input."""
 
 import ctypes
 import platform

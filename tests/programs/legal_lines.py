@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""legal_lines.py FILE...: each function of each FILE and its lines, by the interpreter's own account.
+"""legal_lines.py FILE...: prints the functions of each FILE and their lines, according to the interpreter.
 
-A FILE is named as code objects have it; "<frozen NAME>" is what the interpreter brings with it.
-Prints JSON: {file: {name: [line, ...]}}; 0 stands for an instruction without a line.  A name is
-the qualified one from 3.11 on.  A file that cannot be had has no functions.
+FILE is a name as in code objects; "<frozen NAME>" is a module frozen into the interpreter.
+Prints JSON: {file: {name: [line, ...]}}. Line 0 means an instruction without a line. Names are
+qualified from 3.11 on. A file that cannot be read has no functions.
 """
 
 import dis
@@ -13,7 +13,7 @@ import sys
 import types
 import warnings
 
-# What their code is kept as.
+# The names that their frozen code is stored under.
 FROZEN_AS = {"importlib._bootstrap": "_frozen_importlib",
              "importlib._bootstrap_external": "_frozen_importlib_external"}
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""libraries.py SECONDS: imports modules of the standard library, and has them work, for so long.
+"""libraries.py SECONDS: imports and uses modules of the standard library for SECONDS.
 
-It imports them again and again, so that their own lines run, and those of what imports them.
+It imports them repeatedly, so that their top-level lines and the import system's run as well.
 """
 
 import sys
@@ -15,7 +15,7 @@ MODULES = ("argparse", "ast", "bdb", "calendar", "codeop", "csv", "difflib", "fn
 
 
 def forget(kept):
-    """Has all modules but those KEPT be imported anew."""
+    """Drops all modules but those KEPT, so that they are imported again."""
     for name in set(sys.modules) - kept:
         del sys.modules[name]
 
@@ -26,7 +26,7 @@ def import_all():
 
 
 def work():
-    """Pure Python all through: recursion, generators, classes, exceptions, comprehensions."""
+    """Runs pure Python: recursion, generators, classes, exceptions, comprehensions."""
     ast, difflib, fractions, json, optparse, pprint, shlex, textwrap, tokenize = (
         sys.modules[name] for name in ("ast", "difflib", "fractions", "json", "optparse", "pprint",
                                        "shlex", "textwrap", "tokenize"))

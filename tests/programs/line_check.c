@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * Compares the lines of lines.c with what an interpreter says of its own line tables.
+ * Compares the lines that lines.c finds with an interpreter's own reading of its line tables.
  *
  * Standard input, in 32-bit words of this machine: PY_VERSION_HEX; then, for
- * each code object, its first line, how many bytes its table has, how many code
- * units its instructions take, the table, and the line of each unit.
- * Units are of two bytes, before 3.6 of one.
+ * each code object, its first line, the bytes of its table, the code units of
+ * its instructions, the table, and the line of each unit. A unit has two bytes,
+ * before 3.6 one.
  *
  * Prints the code objects, their units, the mismatches, and a bit mask of
  * the kinds of entry seen.
@@ -50,7 +50,7 @@ static bool read_code_object(struct code_object *code)
 	       read_all(code->lines, sizeof(uint32_t), code->units);
 }
 
-/* Up to 3.10, the way in which a pair can lead; the same again for pairs that cover code. */
+/* The kind of a pair, up to 3.10: the direction of its lines, and whether it covers code. */
 static unsigned int pair_kind(uint32_t version, uint8_t covered, int8_t lines)
 {
 	enum { SAME_LINE, FORWARD, BACKWARD, NO_LINE, COVERING } kind;
@@ -64,7 +64,7 @@ static unsigned int pair_kind(uint32_t version, uint8_t covered, int8_t lines)
 	return covered ? COVERING + kind : kind;
 }
 
-/* From 3.11 on, what the format calls an entry's code. */
+/* The code of an entry in the format of 3.11 and later. */
 static unsigned int location_kind(uint8_t first_byte)
 {
 	return first_byte >> 3 & 15;
@@ -86,7 +86,7 @@ static uint32_t kinds_of(uint32_t version, const struct code_object *code)
 	return kinds;
 }
 
-/* The instruction in UNIT as its version counts them. */
+/* The position of UNIT, counted as the version does. */
 static int32_t position_of(uint32_t version, uint32_t unit)
 {
 	return version >= VERSION_3_6 && version < VERSION_3_10 ? 2 * unit : unit;

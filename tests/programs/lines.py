@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """lines.py TOTALS: one function whose lines have known shares of the CPU.
 
-`share:` marks the lines that work, in the order of the numbers in TOTALS; the last
-of these belongs to distant_worker, which is far away.
+`share:` marks the lines that work, in the order of the numbers in TOTALS. The last
+number is that of distant_worker, whose lines are far apart.
 """
 
 import random
@@ -11,11 +11,11 @@ import sys
 from portable import thread_time
 from totals import Totals
 
-# How much is summed up, another number each time: with cycles that are alike, samples would be in
-# step for as long as their period is kept.
+# The size of the sums changes with each cycle: equal cycles would run in step with samples of a
+# constant period.
 SMALLEST, LARGEST = 2500, 7500
 size = LARGEST
-# How fast what is usual may change, with each cycle; and how far from that it may be.
+# How fast the usual time may change per cycle, and how far a cycle may be from it.
 NEARER, UNUSUAL = 1.02, 1.5
 
 
@@ -74,14 +74,14 @@ def main():
         worker(used)
         distant_worker(used)
         each = sum(used) / size
-        # More was taken from the clock than it took (below).
+        # The clock was corrected by more than the cycle took (see below).
         if each <= 0:
             continue
-        # The median of what it took so far, or near it.
+        # About the median of the cycles so far.
         usual = usual or each
         usual *= NEARER if each > usual else 1 / NEARER
-        # In what takes longer the machine itself was not there: a thread's clock goes on then, and there
-        # are no samples.  In what takes less, that time is taken from it afterwards.
+        # In slow cycles the virtual machine was paused: a thread's clock goes on then, without samples.
+        # In fast cycles the kernel subtracts such a pause afterwards.
         if usual / UNUSUAL < each < usual * UNUSUAL:
             total = [before + now for before, now in zip(total, used)]
             totals.store(total)

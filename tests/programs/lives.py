@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Threads of seven kinds that live until the end of the input, and what each does says its name."""
+"""Threads that live until a line of input. The functions' names say what they do."""
 
 import socket
 import sys

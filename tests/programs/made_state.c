@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * run_elsewhere(): what made_state.py needs of C.  Of Python's API, the part that has
- * always been the same.
+ * run_elsewhere(), which made_state.py calls. It uses only the part of Python's API that
+ * all versions share.
  */
 #include <pthread.h>
 #include <stdlib.h>
@@ -19,7 +19,7 @@ int PyRun_SimpleString(const char *source);
 typedef int start_thread(pthread_t *thread, const pthread_attr_t *attributes,
 			 void *(*run)(void *context), void *context);
 
-/* Runs SOURCE in a new thread, which START makes, in a state that this one makes; with the GIL. */
+/* Needs the GIL. Runs SOURCE in a new thread, by START, in a state that this thread creates. */
 int run_elsewhere(start_thread *start, const char *source);
 
 struct work {

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""made_state.py LIBRARY: a thread runs Python in a state that the first thread has made for it.
+"""made_state.py LIBRARY: a thread runs Python in a state that the first thread has created for it.
 
-LIBRARY is made_state.c's.
+LIBRARY is built from made_state.c.
 """
 
 import ctypes
@@ -27,7 +27,7 @@ def runner():
 
 
 def main():
-    # What the library is linked with may be newer than this Python's C library.
+    # The library may be linked with a newer C library than this Python's.
     start_thread = ctypes.CDLL(None).pthread_create
     library = ctypes.PyDLL(sys.argv[1])
     assert library.run_elsewhere(start_thread, b"import __main__; __main__.runner()") == 0

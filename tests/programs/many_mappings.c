@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * many_mappings FOLDERS COUNT [churn]: maps a page of a file COUNT times, whose path has so many
- * folders with names that are long, and that the kernel writes as four times as many characters.
- * Then it sleeps; or it maps ever other parts of the file, 500 times a second.
+ * many_mappings FOLDERS COUNT [churn]: maps a page of a file COUNT times. The file's path has
+ * FOLDERS long folder names, and the kernel escapes each of their characters as four. Then it
+ * sleeps, or with `churn` maps other parts of the file, 500 times per second.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -24,7 +24,7 @@ static void fail(const char *what)
 	exit(1);
 }
 
-/* A file that nothing is left of once this has ended. */
+/* Makes a file and removes its path. The program's end removes its contents. */
 static int make_file(int folders)
 {
 	char name[NAME_BYTES + 1] = "", top[] = "/tmp/many_mappings-XXXXXX";

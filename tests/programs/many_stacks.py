@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""many_stacks.py COUNT [LETTERS]: calls so many functions in an order that is never the same twice,
-some thirty deep, so that nearly each sample is a stack of its own.  The functions' names have so many
-random letters more."""
+"""many_stacks.py COUNT [LETTERS]: calls COUNT functions in random order, thirty deep, so that nearly every
+sample has a new stack.  LETTERS random letters are appended to each function's
+name."""
 
 import os
 import random

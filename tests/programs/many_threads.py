@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""many_threads.py COUNT [fork]: so many threads that wait, and two that don't: the main thread, which
-all others are newer than, and one in their midst.  With fork, they are a forked child's, whose PID it
-says."""
+"""many_threads.py COUNT [fork]: COUNT threads that wait, and two that are busy: the main thread, the oldest,
+and one started in the middle of the others.  With `fork` all are in a forked child. Prints the
+PID."""
 
 import ctypes
 import os

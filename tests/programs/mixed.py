@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""mixed.py THREADS: Python and C call each other in many ways, in as many threads and the first one, until
+"""mixed.py THREADS: Python and C call each other in many ways, in THREADS threads and the first one, until
 the program is killed."""
 
 import ctypes
@@ -114,7 +114,7 @@ def handle(number):
 
 
 def work():
-    """Half of it in a signal's handler, which is C that calls Python, as what the signal interrupts."""
+    """Half of the work is in a signal handler: C that calls Python, as the interrupted code does."""
     while True:
         work_for(5)
         LIBRARY["raise"](signal.SIGUSR1)
@@ -122,7 +122,7 @@ def work():
 
 def main():
     LIBRARY.signal(signal.SIGUSR1, handle)
-    # What is loaded when it is first used is loaded then.
+    # Load now all libraries that are loaded on first use.
     work_for(1)
     threads = [threading.Thread(target=work) for _ in range(int(sys.argv[1]))]
     threads.append(threading.Thread(target=threading.Event().wait))

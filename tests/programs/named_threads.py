@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # -*- coding: utf-8 -*-
-"""named_threads.py: three threads, each with a name and a function of its own."""
+"""named_threads.py: three threads with different names and functions."""
 
 import json
 import time

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""names.py: functions of every kind of name, each with the same share of the CPU.
+"""names.py: functions with every kind of name, each with the same share of the CPU.
 
-Those whose source 2.7 does not read are in names_3.py, which 2.7 has bytes for.
+names_3.py has the functions that 2.7 cannot compile. 2.7 uses names of bytes instead.
 """
 
 import sys
@@ -49,7 +49,7 @@ def enclosing():
     nested()
 
 
-anonymous = lambda: spin()  # noqa: E731: a lambda is what is wanted
+anonymous = lambda: spin()  # noqa: E731: this must be a lambda
 
 
 def comprehend():
@@ -77,7 +77,7 @@ def make_long():
 
 
 def make_others():
-    """What only 3 can spell, or only 2.7 can have: names of bytes, in UTF-8 and not."""
+    """Functions whose names only 3 can spell, or only 2.7 can have: bytes, valid UTF-8 or not."""
     if sys.version_info >= (3,):
         import names_3
         return names_3.functions(spin)

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""names.py's functions that 2.7 cannot spell."""
+"""The functions of names.py that 2.7 cannot compile."""
 
 
 def functions(spin):
-    """Each of them, ready to be called."""
+    """All of the functions, as callables."""
     async def coroutine():
         spin()
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * What native_chain.py calls: functions that call Python, by the part of its API that has always
- * been the same, and functions that use CPU time.  Each goes on after its call, so that none of its
- * calls is a jump.
+ * The library of native_chain.py: functions that use CPU time, and functions that call Python
+ * through the part of its API that all versions share.  Each goes on after its call, so that no
+ * call becomes a tail call.
  */
 #include <pthread.h>
 #include <signal.h>
@@ -12,7 +12,7 @@
 #define TURNS	 2000000UL
 #define FUNCTION __attribute__((noinline, noclone, visibility("default")))
 
-/* The version that glibc has always had: a Python of an older Debian loads this, too. */
+/* The oldest symbol version, so that the Python of an older Debian can load this library. */
 #ifdef __x86_64__
 asm(".symver pthread_create, pthread_create@GLIBC_2.2.5");
 #else
@@ -24,35 +24,35 @@ struct object;
 struct object *PyObject_CallObject(struct object *callable, struct object *arguments);
 void Py_DecRef(struct object *object);
 
-/* Uses CPU time, a fraction of what a test profiles. */
+/* Uses a little CPU time, far less than a test profiles. */
 FUNCTION void chain_spin(void);
 
-/* Has the kernel use CPU time, by reading FILE. */
+/* Uses CPU time in the kernel, by reading FILE. */
 FUNCTION void chain_read(int file);
 
 /* Both call FUNCTION. */
 FUNCTION void chain_enter(struct object *function);
 FUNCTION void chain_pass(struct object *function);
 
-/* Calls FUNCTION without knowing that it is Python's, and needs no GIL. */
+/* Calls FUNCTION as plain C, and needs no GIL. */
 FUNCTION void chain_call_back(void (*function)(void));
 
-/* Calls FUNCTION with LEVELS calls of itself around it. */
+/* Calls FUNCTION below LEVELS recursive calls. */
 FUNCTION void chain_deep(unsigned int levels, struct object *function);
 
-/* Calls FUNCTION in a signal's handler. */
+/* Calls FUNCTION in a signal handler. */
 FUNCTION void chain_signal(struct object *function);
 
-/* The same in a handler that has a stack of its own. */
+/* The same in a handler on an alternate stack. */
 FUNCTION void chain_signal_elsewhere(struct object *function);
 
-/* Sends itself the signal that Python handles. */
+/* Raises a signal that Python handles. */
 FUNCTION void send_signal(void);
 
-/* Uses CPU time while TEXT is in the place of its return address and its caller's frame pointer. */
+/* Uses CPU time with TEXT in place of its return address and its saved frame pointer. */
 FUNCTION void chain_scribble(unsigned long text);
 
-/* The same with another stack pointer. */
+/* Uses CPU time with the stack pointer STACK_POINTER. */
 FUNCTION void chain_stray(unsigned long stack_pointer);
 
 /* Starts a thread that uses CPU time and runs no Python. */
@@ -144,7 +144,7 @@ void send_signal(void)
 	turns++;
 }
 
-/* The caller's frame pointer and the return address lie there. */
+/* A frame pointer is required: it points to the saved one and the return address. */
 __attribute__((optimize("no-omit-frame-pointer"))) void chain_scribble(unsigned long text)
 {
 	volatile unsigned long *saved = __builtin_frame_address(0);

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""native_chain.py LIBRARY OTHER CHAIN...: Python calls C calls Python, over and over.
+"""native_chain.py LIBRARY OTHER CHAIN...: Python calls C, which calls Python, over and over.
 
-LIBRARY and OTHER are native_chain.c's, compiled in one way or another.  A CHAIN is one of the functions
-that call the others, down to chain_spin() and others, which use the CPU.  `threaded` and `late` do
-not return: the first has a thread beside it that runs no Python; the second loads OTHER once it reads a line.
+LIBRARY and OTHER are built from native_chain.c with different options.  A CHAIN is a function here that
+starts a chain of calls, down to chain_spin() or another function that uses the CPU.  `threaded` and `late`
+do not return: the first starts a thread without Python, the second loads OTHER once it reads a line.
 With `end` the program ends after END_S of CPU time.
 """
 
@@ -23,7 +23,7 @@ END_S = 3
 
 
 class Library(object):
-    """The functions of one, with the GIL but for chain_call_back."""
+    """The functions of a library. All but chain_call_back run with the GIL."""
 
     def __init__(self, path):
         library = ctypes.PyDLL(path)
@@ -185,7 +185,7 @@ def on_raise(number, frame):
 
 signal.signal(signal.SIGUSR2, on_raise)
 
-# No addresses, those of the heap and of a file's data.
+# Invalid addresses, and addresses of the heap and of a file's data.
 places = itertools.cycle([0, 1, 2 ** 64 - 1, 2 ** 63, id(signal), id(None)])
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What native_chain.py has of Python 3 alone."""
+"""The part of native_chain.py that needs Python 3."""
 
 import asyncio
 

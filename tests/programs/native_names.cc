@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * names_spin(), which native_names.py calls, uses the CPU in functions whose names the compiler
- * spells in its own way: C++'s, and the part of a function that is seldom run.
+ * names_spin(), which native_names.py calls, uses the CPU in functions with names that the
+ * compiler mangles: C++ names, and the cold part of a function.
  */
 #define TURNS  2000000UL
 #define HIDDEN __attribute__((noinline, noclone, visibility("hidden")))
@@ -32,7 +32,7 @@ struct Spinner {
 
 } // namespace names
 
-/* What calls this is seldom run. */
+/* The compiler moves code that calls this into a cold part. */
 __attribute__((noinline, cold)) HIDDEN void note_seldom()
 {
 	turns = 0;
@@ -48,7 +48,7 @@ HIDDEN void spin_seldom(unsigned long count)
 	turns = count;
 }
 
-/* A copy of a function that some calls have to themselves. */
+/* Named like a copy of a function that the compiler makes for certain calls. */
 HIDDEN void spin_copied(unsigned long count) __asm__("_Z11spin_copiedm.constprop.0");
 
 void spin_copied(unsigned long count)
@@ -57,7 +57,7 @@ void spin_copied(unsigned long count)
 		turns = i;
 }
 
-/* Two functions side by side.  Neither has a frame, so that their unwind data are the same. */
+/* Two adjacent functions.  Neither has a frame, so that their unwind data are the same. */
 #ifdef __x86_64__
 #define COUNT_DOWN "1: dec %rdi; jnz 1b; ret;"
 #else

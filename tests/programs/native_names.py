@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""native_names.py LIBRARY: has native_names.cc's use the CPU."""
+"""native_names.py LIBRARY: uses the CPU in a library built from native_names.cc."""
 
 import ctypes
 import sys

@@ -1,18 +1,18 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""native_thread.py: a loop, beside a thread that uses the CPU and runs no Python at all."""
+"""native_thread.py: a loop in Python, and a busy thread that never runs Python."""
 
 import ctypes
 import mmap
 import os
 import platform
 
-# A jump to itself.
+# Machine code that jumps to itself.
 FOREVER = {"x86_64": b"\xeb\xfe", "aarch64": b"\x00\x00\x00\x14"}
 TASKS = "/proc/self/task"
 
 
 def start_native_thread():
-    """The memory that a new thread runs in, to be kept, and the kernel's id of the thread."""
+    """Returns the memory with the thread's code, which must stay alive, and its TID."""
     code = mmap.mmap(-1, mmap.PAGESIZE,
                      prot=mmap.PROT_READ | mmap.PROT_WRITE | mmap.PROT_EXEC)
     code.write(FOREVER[platform.machine()])

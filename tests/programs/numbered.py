@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Two functions whose lines the program has numbered itself: below.py's -8, and above.py's 92.
+"""Two functions with line numbers set by the program: -8 in below.py, and 92 in above.py.
 
-Each is of one line, as later versions want of those below 1.
+Each function has one line: later versions require that for lines below 1.
 """
 
 import ast

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""numbered_threads.py: three busy threads, which say their own numbers.
+"""numbered_threads.py: three busy threads that print their TIDs.
 
-From 3.8 on, and with no module that is not CPython's own.
+It needs 3.8 or later, and only modules of CPython itself.
 """
 
 import json

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""paged_out.py: runs on in a deep stack whose middle is not in memory.
+"""paged_out.py: runs in a deep stack whose middle is not in memory.
 
-A page that only calling frames lie in, of the data stack from 3.11 on, is replaced by a private
-mapping of a file with the same bytes.  That page is on disk, as one is that was swapped out: it
-comes into memory when something waits for it, and the program itself does not touch it.
+A page that holds only calling frames (of the data stack from 3.11 on) is replaced by a private
+mapping of a file with the same bytes.  Like a swapped-out page, it is on disk, and comes into
+memory at the first access that may wait. The program itself does not touch it.
 """
 
 import ctypes
@@ -23,7 +23,7 @@ library.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int, ctypes.
 
 
 def find_page(frame):
-    """Of the interpreter's own frame: from 3.11 on, the object has a pointer to it behind f_back."""
+    """The page of the interpreter's frame. From 3.11 on, the object points to it, after f_back."""
     address = id(frame)
     if sys.version_info >= (3, 11):
         address = ctypes.c_size_t.from_address(address + object.__basicsize__ + 8).value
@@ -47,7 +47,7 @@ def spin():
 def descend(depth):
     if depth:
         return descend(depth - 1)
-    # Nobody has a reference to the frame any more: to drop it would be to touch it.
+    # No reference to the frame is left: dropping one later would touch the page.
     page_out(find_page(sys._getframe(DEPTH // 2)))
     print("ready")
     sys.stdout.flush()

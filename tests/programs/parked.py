@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""parked.py: threads that stand still, each in a stack of its own, and CPython's word for it.
+"""parked.py: threads that stand still, each in a different stack, and CPython's account of the stacks.
 
-After "ready": {"version": see portable.py, "runtime": see find_runtime, "code_type": of
+Prints, after "ready": {"version": see portable.py, "runtime": see find_runtime, "code_type": address of
 PyCode_Type, "native": the thread pointer of a thread without Python, "threads": {name: {"ident",
-"stack"}}}.  A stack is [[name, first line, position, line], ...], leaf first; the position is
-counted as the version does.
+"stack"}}}.  A stack is [[name, first line, position, line], ...], leaf first. Positions are
+counted as in the version.
 """
 
 import ctypes
@@ -76,7 +76,7 @@ def sleep(name):
 
 
 def start_native():
-    """A thread that runs none of Python; its pthread_t is its thread pointer."""
+    """Starts a thread without Python. Its pthread_t is its thread pointer."""
     library = ctypes.CDLL(None)
     thread = ctypes.c_void_p()
     pause = ctypes.cast(library.pause, ctypes.c_void_p)
@@ -85,7 +85,7 @@ def start_native():
 
 
 def find_runtime():
-    """The address of _PyRuntime; up to 3.6, which has none, of a pointer to the interpreter."""
+    """The address of _PyRuntime. Up to 3.6, without one, the address of a pointer to the interpreter."""
     if sys.version_info >= (3, 7):
         return ctypes.addressof(ctypes.c_char.in_dll(ctypes.pythonapi, "_PyRuntime"))
     head = ctypes.pythonapi.PyInterpreterState_Head
@@ -106,7 +106,7 @@ def describe(frame):
 
 
 def are_asleep():
-    """Whether all other threads of the process are."""
+    """Whether all other threads of the process sleep."""
     own = os.path.basename(os.readlink("/proc/thread-self"))
     states = []
     for tid in os.listdir("/proc/self/task"):
@@ -116,8 +116,8 @@ def are_asleep():
 
 
 def stand_still(expected):
-    """Waits until each thread has got to where it stays: where it was the last time, and not about to go
-    on, for which it had time."""
+    """Waits until each thread has reached its final place: it has not moved since the last look, 0.1 s
+    ago, and sleeps."""
     while len(idents) < expected:
         time.sleep(0.01)
     before = None
@@ -151,7 +151,7 @@ def main():
     functions = [consume, Holder.hold, drive, comprehend, sleep]
     for function in functions:
         _thread.start_new_thread(function, (function.__name__,))
-    # park() and descend(name, 0) are two more.
+    # park() and descend(name, 0) add two frames.
     depths = [49, 1000, 1022, 1024, 2500]
     for depth in depths:
         _thread.start_new_thread(descend, ("depth %d" % depth, depth - 2))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Two threads hand a byte to each other as fast as they can.  For each line: how often so far, and the CPU seconds."""
+"""Two threads pass a byte back and forth as fast as they can. Each line of input prints trips and CPU seconds."""
 
 import os
 import sys

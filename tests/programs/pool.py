@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""pool.py METHOD: a process that multiprocessing starts by METHOD, and says its ID."""
+"""pool.py METHOD: starts a process by multiprocessing's METHOD, and prints its PID."""
 
 import json
 import multiprocessing
@@ -8,7 +8,7 @@ import time
 
 
 def wait(end):
-    """Until the process that has the other end is gone."""
+    """Returns when the process with the other end has ended."""
     try:
         end.recv()
     except EOFError:

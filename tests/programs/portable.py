@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What the programs need on every version from 2.7 on, where the library of an old one lacks it."""
+"""Replacements, for programs on versions from 2.7 on, of what old standard libraries lack."""
 
 import ctypes
 import sys
@@ -15,12 +15,12 @@ class Moment(ctypes.Structure):
     _fields_ = [("seconds", ctypes.c_long), ("nanoseconds", ctypes.c_long)]
 
 
-clock_gettime = ctypes.PyDLL(None).clock_gettime  # which keeps the GIL
+clock_gettime = ctypes.PyDLL(None).clock_gettime  # PyDLL keeps the GIL
 now = Moment()
 
 
 def measured_thread_time():
-    """time.thread_time(), which 3.7 brought; all threads share `now`, under the GIL."""
+    """time.thread_time() before 3.7. All threads share `now`, under the GIL."""
     clock_gettime(THREAD_CPU_TIME, ctypes.byref(now))
     return now.seconds + now.nanoseconds * 1e-9
 
@@ -30,15 +30,15 @@ monotonic = getattr(time, "monotonic", time.time)
 
 
 def version_and_build():
-    """A version as the tests' tools in C take it: its number, with "t" of a free-threaded build, "d"
-    of a debug build that lays out its objects in another way."""
+    """The version as the tests' C tools take it: its number, followed by "t" in a free-threaded build, and
+    by "d" in a debug build with a different object layout."""
     tracing = sys.version_info < (3, 8) and hasattr(sys, "getobjects")
     return (str(sys.hexversion) + "t" * bool(sysconfig.get_config_var("Py_GIL_DISABLED")) +
             "d" * tracing)
 
 
 def start_thread(function, *arguments, **options):
-    """A started thread that does not keep the process alive; OPTIONS are Thread's own."""
+    """Starts a daemon thread. OPTIONS are Thread's."""
     thread = threading.Thread(target=function, args=arguments, **options)
     thread.daemon = True
     thread.start()
@@ -46,12 +46,12 @@ def start_thread(function, *arguments, **options):
 
 
 def nested(depth, function, *arguments):
-    """FUNCTION's result, called with so many calls of this around it."""
+    """The result of FUNCTION, called below DEPTH calls of nested()."""
     return nested(depth - 1, function, *arguments) if depth else function(*arguments)
 
 
 def renamed(code, name, filename=None, first_line=None):
-    """CODE under another name, file name and first line; the long way round is for up to 3.7."""
+    """CODE with another name, file name and first line. Up to 3.7 code objects have no replace()."""
     filename = code.co_filename if filename is None else filename
     first_line = code.co_firstlineno if first_line is None else first_line
     if hasattr(code, "co_qualname"):

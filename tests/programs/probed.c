@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* A library with functions and a USDT probe, whose note is written as <sys/sdt.h> writes it. */
+/* A library with functions and a USDT probe, whose note is like those of <sys/sdt.h>. */
 #include <stdint.h>
 
-/* How many listen to the probe. */
+/* The probe's semaphore: the number of its listeners. */
 __attribute__((section(".probes"))) volatile uint16_t listeners;
 
 __attribute__((noinline)) int twice(int number)
@@ -10,13 +10,13 @@ __attribute__((noinline)) int twice(int number)
 	return 2 * number;
 }
 
-/* Saves a register for the call: first of all it pushes it. */
+/* Saves a register across the call: its first instruction pushes it. */
 __attribute__((noinline)) int probed(int number)
 {
 	return twice(number) + number;
 }
 
-/* The note's base is its own: the library was not moved. */
+/* There is no .stapsdt.base section, so that the note's addresses are not adjusted. */
 __attribute__((noinline)) void fire(void)
 {
 	asm volatile("990: nop\n"
@@ -32,7 +32,7 @@ __attribute__((noinline)) void fire(void)
 }
 
 #ifdef __x86_64__
-/* The kernel emulates no instruction before it returns. */
+/* The kernel can emulate none of its instructions before the return. */
 asm(".globl stepped\n"
     ".type stepped, @function\n"
     "stepped: lea 1(%rdi), %eax\n"

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """qualified.py: functions in classes of every kind, each with the same share of the CPU.
 
-Says [what the profile may call it, __name__] of each, where Python itself tells the former.
+Some are found by no path or by a wrong name, and must not get a qualified name.
 """
 
 import functools
@@ -26,7 +26,7 @@ def wrapping(function):
 
 
 def same_name(function):
-    """A wrapper whose name is that of what it wraps."""
+    """A wrapper with the same name as the wrapped function."""
     @functools.wraps(function)
     def decorated_alike(*arguments):
         return function(*arguments)
@@ -113,13 +113,13 @@ def shared():
     spin()
 
 
-# Another function with the same code object, which says something else: neither is believed.
+# A second function with the same code object and another qualified name: neither is used.
 shared_again = type(shared)(shared.__code__, globals())
 shared_again.__qualname__ = "Other.shared"
 
 
 def make_row(name):
-    """A class as namedtuple makes it, whose method has the code of all others'."""
+    """A class like namedtuple's: its method shares its code object with those of the others."""
     def convert(self):
         spin()
     convert.__qualname__ = name + ".convert"

@@ -24,7 +24,7 @@ def wrapping(function):
 
 
 def same_name(function):
-    """A wrapper whose name is that of what it wraps."""
+    """A wrapper with the same name as the wrapped function."""
     @functools.wraps(function)
     def decorated_alike(*arguments):
         return function(*arguments)
@@ -145,7 +145,7 @@ Cycle.wrapped = staticmethod(Cycle)
 Cycle.around.__func__.__wrapped_by__ = Cycle
 
 
-# What has two names is called by neither.
+# Functions with two possible qualified names get neither.
 
 class Container(object):
     class Twice(object):
@@ -175,7 +175,7 @@ class Borrower(object):
     lent_wrapped = Lender.__dict__["lent_wrapped"]
 
 
-# Nor what says that it is elsewhere, or is another's.
+# Nor do functions whose class claims another module or name, or whose globals or names do not match.
 
 class Stranger(object):
     def of_stranger(self):
@@ -206,7 +206,7 @@ del foreign
 
 
 def make_row(name):
-    """A class as a factory makes it, whose method has the code of all others'."""
+    """A class made by a factory: its method shares its code object with those of the others."""
     def convert(self):
         spin()
     return type(name, (object,), {"convert": convert})

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""qualified_large.py CLASSES SECONDS: has so many classes, and is busy for so long; or until its
-parent ends, for 0."""
+"""qualified_large.py CLASSES SECONDS: has CLASSES classes, and is busy for SECONDS. With 0 it is busy until
+its parent ends."""
 
 import os
 import sys

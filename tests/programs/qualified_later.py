@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""qualified_later.py: imports a module when a line comes in, and runs a method of it from then on."""
+"""qualified_later.py: imports a module once it reads a line, and then runs a method of it."""
 
 import sys
 import threading
@@ -29,7 +29,7 @@ start_thread(wait)
 while not go.is_set():
     early()
 
-import qualified_part  # noqa: E402: this is what is tested
+import qualified_part  # noqa: E402: the late import is the test
 
 while True:
     qualified_part.Part().method(spin)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""qualified_part.py: what qualified_later.py and qualified_2_7.py import."""
+"""qualified_part.py: the module that qualified_later.py and qualified_2_7.py import."""
 
 
 class Part(object):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""reads.py: has the kernel at work all the time, by reading one of its files."""
+"""reads.py: keeps the kernel busy by reading one of its files."""
 
 import os
 import sys

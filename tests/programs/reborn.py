@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""reborn.py: forks children one after the other, each of which works 2 ms in a function named for what it
-is, until numbers of processes have come again 150 times; one of three of these runs this program again, as
-`reborn.py child NUMBER`.
+"""reborn.py: forks children one after the other until PIDs have been reused 150 times. A child works for 2 ms in
+`forked`. One in three with a reused PID executes this program as `reborn.py child NUMBER`, and works in
+`child_NUMBER`.
 
-That takes a PID namespace whose numbers are few.
+It needs a PID namespace with few PIDs.
 """
 
 import os
@@ -16,7 +16,7 @@ RUNS_PART = 3
 
 
 def work(name, seconds):
-    """In a function of that name."""
+    """Works in a function called NAME."""
     code = "def %s(end, clock):\n while clock() < end: sum(range(100))\n" % name
     names = {}
     exec(compile(code, "/reborn/%s.py" % name, "exec"), names)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * To be preloaded: the kernel has no room for the maps that native frames need.
+ * To be preloaded: the creation of a map that native frames need fails with ENOMEM.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -13,7 +13,7 @@
 
 #define OF_NATIVE "unwind_rules"
 
-/* Without native frames it has one entry. */
+/* Without native frames the map has one entry. */
 static bool is_refused(long number, const long *words)
 {
 	const union bpf_attr *map = (const union bpf_attr *)words[1];

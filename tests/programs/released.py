@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""released.py: threads in C code that has released the GIL, for long at a time.
+"""released.py: threads in C code that releases the GIL for long periods.
 
-Says which functions they run.  Up to 3.6 only one is sure to release it: hashlib may be without
-OpenSSL there.
+Prints the names of their functions.  Up to 3.6 only one is certain to release it: hashlib may lack
+OpenSSL.
 """
 
 import hashlib

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * For LD_PRELOAD: changes how the code of the file that REMAP_FILE is a part of the
- * name of ("" is the program) is mapped.  REMAP=anonymous puts a copy without a file
- * in its place, as programs do that want huge pages; REMAP=split changes the rights of
- * one page in its middle and of its first one, so that there are several mappings.
+ * To be preloaded: changes the mapping of a file's code. REMAP_FILE is a part of the
+ * file's name, or "" for the program. REMAP=anonymous replaces the code by a copy without
+ * a file, as programs do to get huge pages. REMAP=split changes the protection of its
+ * first and of a middle page, which splits the mapping.
  */
 #define _GNU_SOURCE
 #include <link.h>

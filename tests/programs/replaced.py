@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """replaced.py SECONDS [PATH HOME]: uses SECONDS of CPU time in each of these functions.
 
-  before   once told to
-  after    once told again, when its file is another one: it is compiled only then
-  in_fork  in a child, meanwhile
+  before   after the first line of input
+  after    after the second one, when the interpreter's file was replaced; it is compiled only then
+  in_fork  in a child, at the same time
 
-Then it becomes busy.py under the Python at PATH, whose home is HOME.
+Then it executes busy.py with the Python at PATH, whose home is HOME.
 """
 
 import os

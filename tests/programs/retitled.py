@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""retitled.py: writes over its environment once a line comes in, as setproctitle does, and forks a
-worker that ends with it; says that one's number.
+"""retitled.py: once it reads a line, overwrites its environment, as setproctitle does, forks a worker that ends
+with it, and prints the worker's PID.
 """
 
 import ctypes
@@ -17,7 +17,7 @@ def worker(parent):
 
 with open("/proc/self/stat") as stat:
     fields = stat.read().rpartition(")")[2].split()
-# The first two stand before the parenthesis.
+# The split dropped the first two fields.
 start, end = map(int, fields[FIELD_ENV_START - 2:FIELD_ENV_START])
 print("ready")
 sys.stdout.flush()

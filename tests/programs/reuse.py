@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""reuse.py (elsewhere|alike) BRIEF HEAVY [DEPTH]: makes functions and throws them away, each at its
-predecessor's address.
+"""reuse.py (elsewhere|alike) BRIEF HEAVY [DEPTH]: creates and drops functions, each at the address of the
+last one.
 
-Upon a line of input `heavy` uses HEAVY seconds of CPU time, then `brief` BRIEF, and so on, called from
-DEPTH frames.  They have files of their own, which lie elsewhere, or are alike but for their names, which
-have one address.
+After a line of input `heavy` uses HEAVY seconds of CPU time, then `brief` BRIEF, and so on, below DEPTH
+frames.  With `elsewhere` their file names differ, and so do the strings' addresses. With `alike` they differ
+only in their names, which share one address.
 """
 
 import sys
@@ -17,7 +17,7 @@ kept = []
 
 
 def spin(seconds):
-    """What passes at once, the machine itself was not there for: there are no samples of that."""
+    """Ignores jumps of the clock: the virtual machine was paused then, and took no samples."""
     used, before = 0, thread_time()
     while used < seconds:
         now = thread_time()
@@ -26,7 +26,7 @@ def spin(seconds):
 
 
 def name_at(letters, address):
-    """One that is there; what lies elsewhere stays, so as not to be used again."""
+    """A name at ADDRESS. Others are kept, so that their memory is not reused."""
     del kept[:]
     for _ in range(5000):
         name = "".join(letters)
@@ -37,7 +37,7 @@ def name_at(letters, address):
 
 
 def make(kind, letters, last):
-    if kind == "alike" and sys.version_info < (3, 12):  # later ones have a version
+    if kind == "alike" and sys.version_info < (3, 12):  # later code objects have a version
         name = name_at(letters, last)
     else:
         name = "".join(letters)
@@ -47,9 +47,9 @@ def make(kind, letters, last):
 
 
 def run(kind, letters, last, seconds):
-    """LAST is where the one before had its name; returns where this one has."""
+    """LAST is the address of the last function's name. Returns that of this function's."""
     function, last = make(kind, letters, last)
-    code = function.__code__  # is freed after the function: in 2.7 both are as large
+    code = function.__code__  # freed after the function: in 2.7 both have one size
     at.add(id(code))
     if len(at) > 1:
         sys.exit("not at its predecessor's address")
@@ -61,13 +61,13 @@ def main():
     print("ready")
     sys.stdout.flush()
     sys.stdin.readline()
-    # In one constant, for a name that is one is interned, and used in place of another.
+    # Tuples of letters: a name that is a constant would be interned, and used for others.
     heavy, brief = [tuple(name) for name in "heavy brief".split()]
     turns = [(heavy, float(sys.argv[3])), (brief, float(sys.argv[2]))]
     last = None
-    nested(depth, len, ())  # so that what the calls keep is there already
+    nested(depth, len, ())  # allocates the memory that calls keep
     while True:
-        # From one place: nothing in the stack tells them apart but what they are.
+        # One call site: the stacks differ only in the functions themselves.
         for letters, seconds in turns:
             last = run(sys.argv[1], letters, last, seconds)
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""same_names.py FOLDER: runs six functions of one name, each from a file of the same name as another one.
+"""same_names.py FOLDER: runs six functions of one name. Each is from a file that shares its name with another.
 
   archive.zip/etl/daily/run.py, etl/hourly/run.py   packages in an archive
-  orders/utils.py, billing/utils.py                 folders that are no packages
+  orders/utils.py, billing/utils.py                 folders that are not packages
   shop/v1/views.py, shop/v2/views.py                packages, but without their sources
 """
 

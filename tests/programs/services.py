@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""services.py COUNT AT_ONCE: runs so many at a time, each for a second, of COUNT services in turn,
-until a line comes in; then says what CPU time all of them took, as JSON.
+"""services.py COUNT AT_ONCE: runs COUNT services in turn, AT_ONCE at a time and each for a second, until a
+line of input. Then it prints the CPU time of all of them, as JSON.
 
-services.py: one of them."""
+services.py: a service."""
 
 import json
 import os

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """shares.py TOTALS CYCLE_MS free|timer: five functions with known shares of the CPU.
 
-A cycle gives each function its part of CYCLE_MS of this thread's own CPU time;
+A cycle gives each function its part of CYCLE_MS of this thread's CPU time.
 `free` runs cycle after cycle, `timer` one at each tick of 10 ms.  TOTALS gets
-the CPU time that each function has really had, by its own clock.
+the CPU time that each function really used, by the thread's clock.
 """
 
 import sys

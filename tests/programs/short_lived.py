@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""short_lived.py: modules that are loaded, run once and thrown away, one after another.
+"""short_lived.py: modules that are loaded, run once and dropped, one after another.
 
-Module N is the file short_N.py; in it function_N, in line 10 N + 1, calls work in line 10 N + 5, and
-is itself called in line 10 N + 6.
+Module N is the file short_N.py. It defines function_N in line 10 N + 1, which calls work in line
+10 N + 5, and calls function_N in line 10 N + 6.
 """
 
 import marshal

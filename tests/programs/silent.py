@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""silent.py WHAT BY FOLDER [leaderless]: runs on, but who reads one page of it, or opens one of its
-files, waits for ever.
+"""silent.py WHAT BY FOLDER [leaderless]: runs on, but other processes that read one of its pages, or open one
+of its files, wait for ever.
 
 WHAT is `header`, the first page of the program's file; `frame`, a page of the data stack (3.11 and
-later) that only calling frames lie in, or `later`, the same once a line has come; `name`, a
-function's file; `root`, its root folder, as which it takes FOLDER; or `command`, the page of the
-command line.  Who is asked for it, and does not answer, is `userfaultfd`, `late`, the same but for that
-it answers after LATE_S, or `fuse`, a file system on FOLDER, of which a file is mapped there.  A
+later) with only calling frames; `later`, the same after a line of input; `name`, a function's file;
+`root`, its root folder, which is changed to FOLDER; or `command`, the page of the command line.
+BY is the mechanism: `userfaultfd`, which never answers; `late`, the same, which answers after LATE_S; or
+`fuse`, a file system on FOLDER, with a file that is mapped in place of the page.  A
 `leaderless` process goes on without its first thread.
 """
 
@@ -49,8 +49,8 @@ def check(good, what):
 
 
 def replace(page, fd):
-    """Maps FD, or nothing yet where it is -1, in place of the PAGE; what is neither executable nor to
-    be written to can hold no Python."""
+    """Maps FD, or empty memory if it is -1, in place of PAGE. The command line's page becomes read-only:
+    then it cannot hold Python."""
     flags = PRIVATE | FIXED | (mmap.MAP_ANONYMOUS if fd < 0 else 0)
     access = mmap.PROT_READ | (0 if sys.argv[1] == "command" else mmap.PROT_WRITE)
     check(library.mmap(page, mmap.PAGESIZE, access, flags, fd, 0) == page, "mmap")
@@ -82,9 +82,9 @@ def silence_for_a_while(page):
 
 
 class Server(threading.Thread):
-    """A file system with one file, `file`, of which nobody gets to know what is in it.
+    """A file system with one file, `file`, whose contents are never delivered.
 
-    Once it is stopped it does not even take requests, so that who waits for one can be killed.
+    Once stopped it takes no requests, so that processes that wait for one can be killed.
     """
 
     LOOKUP, GETATTR, OPEN, RELEASE, FLUSH, INIT = 1, 3, 14, 18, 25, 26
@@ -94,11 +94,11 @@ class Server(threading.Thread):
 
     def __init__(self, folder, known_s):
         super().__init__(daemon=True)
-        # For so long nobody has to ask again what a folder is.
+        # The kernel may cache attributes for this long.
         self.known_s = known_s
         self.stopped = threading.Event()
         self.fd = os.open("/dev/fuse", os.O_RDWR | os.O_NONBLOCK)
-        # For this process alone, with which it goes.
+        # The mount is private to this process, and ends with it.
         check(library.unshare(CLONE_NEWNS) == 0, "unshare")
         check(library.mount(b"none", b"/", None, MS_REC | MS_PRIVATE, None) == 0, "private /")
         options = "fd=%d,rootmode=40000,user_id=0,group_id=0" % self.fd
@@ -130,7 +130,7 @@ class Server(threading.Thread):
 
 
 def silence_by_fuse(page):
-    """Mounts it, and maps a file of it where PAGE is, if that is given."""
+    """Mounts the file system, and maps its file in place of PAGE, if given."""
     is_root = sys.argv[1] == "root"
     server = Server(sys.argv[3], 0 if is_root else 60)
     server.start()
@@ -139,7 +139,7 @@ def silence_by_fuse(page):
         os.chroot(sys.argv[3])
     if page:
         replace(page, fd)
-    # While it is answered.
+    # Close while the server still answers.
     os.close(fd)
     server.stopped.set()
     server.join()
@@ -149,7 +149,7 @@ SILENCE = {"userfaultfd": silence_by_userfaultfd, "late": silence_for_a_while, "
 
 
 def address_of(frame):
-    """Of the interpreter's own frame: PyFrameObject has a pointer to it behind f_back."""
+    """The address of the interpreter's frame: PyFrameObject points to it, after f_back."""
     return ctypes.c_size_t.from_address(id(frame) + object.__basicsize__ + 8).value
 
 

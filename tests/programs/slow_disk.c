@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * To be preloaded: what is written to files takes $SLOW_DISK seconds to get there, each
- * time that the program waits for it.
+ * To be preloaded: each flush, close or rename of a written file takes $SLOW_DISK
+ * seconds.
  */
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -16,12 +16,12 @@ static void wait_for_disk(void)
 	const char *seconds = getenv("SLOW_DISK");
 	struct timespec left = { .tv_sec = seconds ? atoi(seconds) : 1 };
 
-	/* As a disk does, whatever signals come. */
+	/* Like a disk, signals do not end the wait. */
 	while (nanosleep(&left, &left))
 		;
 }
 
-/* What is said need not go to a disk. */
+/* Standard output and error, and files that are not regular, are not on a disk. */
 static void wait_if_written(FILE *file)
 {
 	int fd = file ? fileno(file) : -1;

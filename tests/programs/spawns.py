@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""spawns.py HOW [later]: starts a worker whose command line does not say what it is for, and says its ID; `later`:
-upon a line of input, and ends then.  The worker works in `work` until there is (more) input, or its end.
+"""spawns.py HOW [later]: starts a worker whose command line does not name a program, and prints its PID. With
+`later` it waits for a line of input first, and ends afterwards.  The worker works in `work` until more input.
 
   text     a program given on the command line, as multiprocessing and execnet do
-  shell    the same, by way of a shell
-  twice    the same, by way of another worker
+  shell    the same, through a shell
+  twice    the same, through another worker
 """
 
 import json
@@ -33,7 +33,7 @@ COMMANDS = {
 
 
 def start():
-    """The worker's ID."""
+    """Starts the worker. Returns its PID."""
     worker = subprocess.Popen(COMMANDS[sys.argv[1]], stdout=subprocess.PIPE)
     return json.loads(worker.stdout.readline())
 
@@ -41,7 +41,7 @@ def start():
 if len(sys.argv) > 2:
     print("ready")
     sys.stdout.flush()
-    # No more of it than that line.
+    # Read only this line: the worker waits for more input.
     while os.read(0, 1) != b"\n":
         pass
     print(start())

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """storm.py: threads that start and end all the time, several at once.
 
-`calls:` and `called:` are the marks that tests/e2e/legal.py reads.
+tests/e2e/legal.py reads the marks `calls:` and `called:`.
 """
 
 try:

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * run_in_another(): what interpreters.py needs of C in versions that have no module
- * for interpreters; and run_in_caller(), which no module does.  Of Python's API, the part
- * that has always been the same.
+ * run_in_another(), for versions without a module for interpreters, and
+ * run_in_caller(), which no module offers.  They use only the part of Python's API that
+ * all versions share.
  */
 struct state;
 
@@ -11,10 +11,10 @@ void Py_EndInterpreter(struct state *state);
 struct state *PyThreadState_Swap(struct state *state);
 int PyRun_SimpleString(const char *source);
 
-/* Runs SOURCE in a new interpreter, for as long as it goes on; with the GIL. */
+/* Needs the GIL. Runs SOURCE in a new interpreter, and returns when it has ended. */
 int run_in_another(const char *source);
 
-/* Runs SOURCE, in what run_in_another() has run, in the state that called that. */
+/* Called below run_in_another(): runs SOURCE in the state that called that function. */
 int run_in_caller(const char *source);
 
 static struct state *caller;

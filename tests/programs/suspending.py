@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Generators and coroutines that stand between a caller and a callee."""
+"""Generators and coroutines between a caller and a callee."""
 
 
 def delegate(generator):

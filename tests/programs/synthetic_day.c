@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Makes a store as an agent's is after a day on a busy machine, for what asks it: windows of 10 s,
- * in each of which every service has some samples, each of another of its stacks. */
+/* Makes a store like an agent's after a day on a busy machine, for tests of queries: windows of
+ * 10 s, each with some samples of every service, all in different stacks. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -49,7 +49,7 @@ static struct profile *make_profile(uint32_t services, json_t **labels)
 		for (uint32_t stack = 0; stack < STACKS; stack++) {
 			uint32_t locations[DEPTH];
 
-			/* Callers are common, callees are not. */
+			/* Stacks share many callers, and few callees. */
 			for (uint32_t i = 0; i < DEPTH; i++)
 				locations[i] =
 					add_location(profile, service,
@@ -69,7 +69,7 @@ static void check(int code, struct store *store)
 	exit(1);
 }
 
-/* Some of the stacks from FIRST on, once each. */
+/* Adds random stacks of the service, from FIRST on, with one sample each. */
 static void add_service(struct store *store, int64_t window, int64_t label_set, int64_t first)
 {
 	struct packed packed = { 0 };
@@ -89,7 +89,7 @@ static void add_service(struct store *store, int64_t window, int64_t label_set, 
 	free(packed.bytes);
 }
 
-/* As store__put() would, which takes longer, for it looks at each stack. */
+/* Like store__put(), but faster: that looks at each stack. */
 static void add_window(struct store *store, uint32_t services, int64_t end_ns)
 {
 	char *outcomes = xasprintf("{\"python\":%u}", services * SAMPLES);

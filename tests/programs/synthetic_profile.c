@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Writes a profile made by hand, in any format, for the tests of what reads it. */
+/* Writes a synthetic profile in any format, for tests of the readers. */
 #include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,7 +15,7 @@ static int usage(void)
 	return 2;
 }
 
-/* BEFORE gets what it is compared with, where that is its KIND. */
+/* BEFORE gets the profile to compare with, if KIND is "change". */
 static struct profile *make_profile(const char *kind, uint32_t frames, uint32_t threads,
 				    uint32_t processes, struct profile *before)
 {

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""thread_names.py: threads named in every way; says {tid: name}, null where Python has none.
+"""thread_names.py: threads named in every way. Prints {tid: name}, with null for threads without a Python name.
 
-For each line that it reads it gives all threads that have a name another one, and says them again.
+Each line of input is appended to all names, which are then printed again.
 """
 
 from __future__ import unicode_literals
@@ -36,7 +36,7 @@ threads = {}
 
 
 def native(name):
-    """NAME as this Python has names: 2.7 in bytes."""
+    """NAME as this Python's str: in 2.7 bytes."""
     return name if sys.version_info >= (3,) else name.encode("utf-8")
 
 
@@ -55,7 +55,7 @@ def spin_as_dummy():
 
 
 class Worker(threading.Thread):
-    """One whose attributes come in another order, and are many."""
+    """A thread with many attributes, in another order."""
 
     def __init__(self, name):
         for number in range(100):
@@ -80,7 +80,7 @@ def rename_threads():
 
 
 def main():
-    # All of them are loops without an end, which are to take turns soon.
+    # All threads loop for ever, and should take turns quickly.
     if sys.version_info >= (3,):
         sys.setswitchinterval(0.001)
     for name in NAMES:

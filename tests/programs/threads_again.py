@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""threads_again.py: 400 threads one after the other that work 10 ms each, in a function that is called
-as the thread is.  Where a PID namespace has few numbers, these come again.
+"""threads_again.py: 400 threads, one after the other, that work 10 ms each in a function with the thread's
+name. In a PID namespace with few numbers, TIDs are reused.
 """
 
 import threading

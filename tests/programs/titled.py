@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""titled.py TITLE: writes TITLE over its command line, and its environment where that is too short, as
+"""titled.py TITLE: overwrites its command line with TITLE, and its environment too if TITLE is longer, as
 setproctitle and servers do, and waits.
 """
 
@@ -10,7 +10,7 @@ import time
 
 def take_title(title):
     with open("/proc/self/stat") as stat:
-        # Behind the name: arg_start, arg_end, env_start and env_end are the fields 48 to 51.
+        # Fields after the name. arg_start, arg_end, env_start and env_end are 48 to 51 of the line.
         fields = stat.read().rpartition(")")[2].split()
     start, end = int(fields[45]), int(fields[46])
     title = title.encode("ascii")[:int(fields[48]) - start - 1]

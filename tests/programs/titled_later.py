@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""titled_later.py TITLE: upon a line of input forks a worker, which upon another one takes TITLE; it works
-in `untitled` before that, in `titled` from then on, and ends after its parent.  $TITLE, where there is
-one, comes before TITLE.
+"""titled_later.py TITLE: a line of input forks a worker, and another line makes it take TITLE, or $TITLE if
+set. The worker works in `untitled` before that and in `titled` afterwards. It ends after its
+parent.
 """
 
 import os

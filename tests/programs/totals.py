@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Numbers that a program shows to its test while it runs: doubles in a file that both map."""
+"""Numbers that a running program passes to its test: doubles in a file that both map."""
 
 import mmap
 import os
@@ -32,7 +32,7 @@ class Totals:
 
 
 def set_thread_name(name):
-    """Names the calling thread, for the kernel too, and returns its id."""
+    """Names the calling thread, for the kernel too, and returns its TID."""
     threading.current_thread().name = name
     tid = int(os.path.basename(os.readlink("/proc/thread-self")))
     with open("/proc/self/task/%d/comm" % tid, "wb") as comm:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Touches so many new pages below so many frames for each line of input."""
+"""touch_pages.py PAGES DEPTH: touches PAGES new pages below DEPTH frames for each line of input."""
 
 import mmap
 import sys

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""turns.py SECONDS: two sources take turns of so much CPU time, each compiled, run and dropped again and again.
+"""turns.py SECONDS: two sources take turns of SECONDS of CPU time, each compiled, run and dropped repeatedly.
 
-What one leaves behind, the other one gets: all addresses.  They are named the same, and begin in the same
-line; the one calls `second` from line 2, the other one `sixth` from line 6.
+Each reuses all addresses of the other. They have the same name and first line. The first calls `second`
+from line 2, the other calls `sixth` from line 6.
 """
 
 import os

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""unlined.py: runs a function whose instructions have no line, as those that set up a frame."""
+"""unlined.py: runs a function whose instructions have no line, like those that set up a frame."""
 
 import sys
 

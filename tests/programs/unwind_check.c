@@ -2,15 +2,15 @@
 /*
  * unwind_check PID STOPS SEED
  *
- * Stops a thread of process PID as often, each time one that chance picks and wherever it runs, and
- * finds its native stack twice: by the BPF program's walk, on rows that user/unwind/ makes, and by
- * elfutils' libdwfl, which reads the same files in its own way.  No thread may begin or end
- * meanwhile, and no file be mapped.
+ * Stops random threads of process PID at random places, STOPS times, and unwinds their native
+ * stacks twice: with the BPF program's walk on rows from user/unwind/, and with elfutils' libdwfl,
+ * which reads the same files independently.  No thread may start or end meanwhile, and no file
+ * may be mapped.
  *
- * One line of JSON: `stops`; `frames` of all stacks; `equal`, `shorter`, `longer` and `different`
- * stacks, each by what became of the walk: a shorter stack has what libdwfl's begins with, a longer
- * one begins with that; `differences`, the first of them in words, but for shorter ones that end in
- * code without unwind data.
+ * Prints one line of JSON: `stops`; `frames` of all stacks; the numbers of `equal`, `shorter`,
+ * `longer` and `different` stacks by the walk's outcome (a shorter stack is the leaf end of
+ * libdwfl's, a longer one contains libdwfl's at its leaf end); and `differences`, the first ones
+ * described, without shorter stacks that end in code without unwind data.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -37,11 +37,11 @@
 #define THREADS_MAX 256
 #define SHOWN	    10
 
-/* Between two stops, microseconds at most, and how often signals are looked for meanwhile. */
+/* The most time between two stops, and the interval of checks for signals, in microseconds. */
 #define RUNS_US 1500
 #define WAIT_US 20
 
-/* Of rows and tables. */
+/* The memory limit of rows and tables. */
 #define MEMORY_BYTES (512UL << 20)
 
 enum comparison { EQUAL, SHORTER, LONGER, DIFFERENT, COMPARISONS };
@@ -54,7 +54,7 @@ static const char *const outcomes[] = {
 #undef X
 };
 
-/* What libdwfl found: the program counters, leaf first. */
+/* libdwfl's stack: the program counters, leaf first. */
 struct their_stack {
 	Dwarf_Addr frames[NATIVE_FRAMES_MAX];
 	size_t depth;
@@ -69,7 +69,7 @@ static void give_up(const char *what)
 	exit(1);
 }
 
-/* In place of libbpf's: maps are those of unwinding.c, and a chunk is a file in memory. */
+/* Replacements of libbpf's functions: maps are those of unwinding.c, and chunks are memfds. */
 
 int bpf_map_create(enum bpf_map_type type, const char *name, __u32 key_bytes, __u32 value_bytes,
 		   __u32 entries, const struct bpf_map_create_opts *options)
@@ -84,7 +84,7 @@ int bpf_map_create(enum bpf_map_type type, const char *name, __u32 key_bytes, __
 	return fd;
 }
 
-/* The walk has learned nothing. */
+/* Lookups find nothing: the walk here learns nothing. */
 int bpf_map_lookup_elem(int map, const void *key, void *value)
 {
 	(void)map;
@@ -110,7 +110,7 @@ int bpf_map_update_elem(int map, const void *key, const void *value, __u64 flags
 	return -1;
 }
 
-/* The caller frees it, with unwinder__free. */
+/* The caller frees the result with unwinder__free. */
 static struct unwinder *make_rows(void)
 {
 	const struct unwinder_maps maps = { .chunks = UNWINDING_CHUNKS,
@@ -125,7 +125,7 @@ static struct unwinder *make_rows(void)
 	return unwinder;
 }
 
-/* The target may have another root: its files are not those of the same names here. */
+/* Opens files below the target's root, which may not be this process's. */
 static int find_file(Dwfl_Module *module, void **context, const char *name, Dwarf_Addr base,
 		     char **file_name, Elf **elf)
 {
@@ -143,7 +143,7 @@ static int find_file(Dwfl_Module *module, void **context, const char *name, Dwar
 	return fd;
 }
 
-/* Files have what is needed themselves. */
+/* Separate debug files are not needed. */
 static int find_no_debug_file(Dwfl_Module *module, void **context, const char *name,
 			      Dwarf_Addr base, const char *file_name, const char *link,
 			      GElf_Word checksum, char **debug_name)
@@ -153,8 +153,8 @@ static int find_no_debug_file(Dwfl_Module *module, void **context, const char *n
 	return -1;
 }
 
-/* Tells libdwfl what the target maps.  It would do that itself, but takes a second mapping of a
- * part of a file, such as libffi's own, for the beginning of the file. */
+/* Reports the target's mappings to libdwfl.  Its own function mistakes a second mapping of part
+ * of a file, such as libffi makes, for the beginning of the file. */
 static void report_files(Dwfl *dwfl)
 {
 	char *path = xasprintf("/proc/%d/maps", target), *line = NULL, *name = NULL;
@@ -219,7 +219,7 @@ static int take_frame(Dwfl_Frame *frame, void *context)
 	return DWARF_CB_OK;
 }
 
-/* Takes hold of all threads; returns how many. */
+/* Attaches to all threads. Returns their number. */
 static size_t seize(pid_t threads[THREADS_MAX])
 {
 	char *path = xasprintf("/proc/%d/task", target);
@@ -249,7 +249,7 @@ static void go_on(pid_t tid, int number)
 		give_up("a thread cannot go on");
 }
 
-/* Has all threads run for a time; each waits for leave to be given a signal. */
+/* Lets all threads run for a time. A thread that gets a signal stops until it is delivered here. */
 static void run(unsigned int microseconds)
 {
 	int64_t end_ns = now_ns() + microseconds * 1000LL;
@@ -265,8 +265,8 @@ static void run(unsigned int microseconds)
 	}
 }
 
-/* Stops a thread where it runs; returns whether a signal came first, which it is given: it then
- * stands at the beginning of the handler. */
+/* Stops a thread where it runs. Returns whether a signal came first, which is delivered: the
+ * thread then stands at the beginning of the handler. */
 static bool stop_late(pid_t tid)
 {
 	bool late = false;
@@ -284,7 +284,7 @@ static bool stop_late(pid_t tid)
 	}
 }
 
-/* Has all threads run, and then stops one at a place that chance picks. */
+/* Lets all threads run, and then stops one at a random place. */
 static void stop(pid_t tid, struct user_regs_struct *registers)
 {
 	run(random() % RUNS_US);
@@ -296,7 +296,7 @@ static void stop(pid_t tid, struct user_regs_struct *registers)
 		give_up("a thread has no registers");
 }
 
-/* An address as "0x7f12 qsort_r+0x2c (libc.so.6)". */
+/* The address in the form "0x7f12 qsort_r+0x2c (libc.so.6)". */
 static char *describe(Dwfl *dwfl, Dwarf_Addr address)
 {
 	Dwfl_Module *module = dwfl_addrmodule(dwfl, address);
@@ -311,7 +311,7 @@ static char *describe(Dwfl *dwfl, Dwarf_Addr address)
 	return xasprintf("%#lx %s+%#lx (%s)", address, name ? name : "?", name ? offset : 0, file);
 }
 
-/* How many frames from the leaf on are the same. */
+/* The number of equal frames from the leaf on. */
 static size_t common_depth(const struct unwinding_stack *ours, const struct their_stack *theirs)
 {
 	size_t depth = 0;

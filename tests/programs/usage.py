@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""usage.py FILE COMMAND...: runs it, and writes what it used to FILE, as JSON."""
+"""usage.py FILE COMMAND...: runs COMMAND, and writes its CPU time and peak memory to FILE, as JSON."""
 
 import ctypes
 import json

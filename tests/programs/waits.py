@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Threads that wait, each in its own way.  Once a line is sent, or the input ends, one more sleeps for long."""
+"""Threads that wait, each in its own way.  After a line of input, or its end, one more thread sleeps for long."""
 
 import os
 import select

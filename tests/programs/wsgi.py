@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""wsgi.py: an application that uses the CPU for each request, and answers who did."""
+"""wsgi.py: an application that uses the CPU for each request, and answers with its PID."""
 
 import os
 import time
@@ -20,7 +20,7 @@ def application(_environ, start_response):
 
 
 def say_ready():
-    """The last worker does; what Python prints goes to uWSGI's log."""
+    """The last worker prints it with os.write: print() goes to uWSGI's log."""
     if uwsgi.worker_id() == uwsgi.numproc:
         os.write(1, b"ready\n")
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * What does not stay: code and threads.  Each of these runs for ever.
+ * Short-lived code and threads.  Each of these runs forever.
  *
- * pass: one thread runs one code object after another, each for a moment, in memory that ends where
- * it does and is gone afterwards.  churn: all threads run one code object in turn; then it is
- * thrown away, and another one made at its address, with all that belongs to it.  The caller's line
- * tells which one it is.  storm: threads start and end all the time, several at once, and call all
+ * pass: one thread runs one code object after another, each for a moment.  Each is at the end of
+ * mapped memory, and is unmapped afterwards. churn: all threads run a code object in turn.  Then it
+ * is freed, and another one with all its parts is made at the same address.  The caller's line
+ * tells which one runs. storm: threads start and end all the time, several at once, and call all
  * functions.
  */
 #include "interpreter.h"
@@ -22,13 +22,13 @@
 
 #define CHURNED	    8
 #define CHURN_TURNS 8
-#define PIECE_BYTES 512 /* no more has any */
+#define PIECE_BYTES 512 /* the largest piece */
 #define PIECES	    16
 
 #define STORM_CALLS 100
 #define STORM_SPINS (SPINS / 20)
 
-/* Pages, and behind each two one that is not there. */
+/* Pairs of pages: the first is mapped, the second is not. */
 static struct {
 	char *pages[PASSING_PIECES];
 	int count;
@@ -45,7 +45,7 @@ static void set_position(_PyInterpreterFrame *frame, _Py_CODEUNIT *where)
 	*(_Py_CODEUNIT *volatile *)&frame->instr_ptr = where;
 }
 
-/* Has a thread call the first COUNT functions. */
+/* Makes a thread call the first COUNT functions. */
 static void call_first(struct thread *thread, int count)
 {
 	for (int i = 0; i < count; i++)
@@ -58,7 +58,7 @@ static void begin_thread(struct thread *thread, void *(*job)(void *))
 		abort();
 }
 
-/* The end of a page, and nothing behind it. */
+/* Allocates at the end of a page; the next page is not mapped. */
 static void *allocate_passing(size_t bytes)
 {
 	size_t size = (bytes + 7) & ~(size_t)7;
@@ -71,7 +71,7 @@ static void *allocate_passing(size_t bytes)
 	return pages + PAGE_BYTES - size;
 }
 
-/* Takes away the first COUNT pieces that pass. */
+/* Unmaps the first COUNT pieces. */
 static void let_pass(int count)
 {
 	for (int i = 0; i < count; i++)
@@ -81,7 +81,7 @@ static void let_pass(int count)
 	memmove(passing.pages, passing.pages + count, passing.count * sizeof(*passing.pages));
 }
 
-/* Addresses are never used again. */
+/* Addresses are never reused. */
 static void pass(void)
 {
 	struct thread *thread = &threads[0];
@@ -115,7 +115,7 @@ static struct {
 	sem_t turns[THREADS];
 } churned;
 
-/* Where the piece was that was as much as this one to the code object before. */
+/* Allocates at the address of the previous code object's corresponding piece. */
 static void *allocate_again(size_t bytes)
 {
 	if (bytes > PIECE_BYTES || churned.count == PIECES)
@@ -135,7 +135,7 @@ static void describe_churned(void)
 	}
 }
 
-/* Frees the code object before as the interpreter does, and makes one in its place. */
+/* Frees the previous code object as the interpreter does, and makes another one in its place. */
 static void replace_churned(int which)
 {
 	drop_code(CALLERS);
@@ -143,7 +143,7 @@ static void replace_churned(int which)
 	make_code_as(CALLERS, &churned.as[which]);
 }
 
-/* From line WHICH of its caller. */
+/* Calls the code object from line WHICH of its caller. */
 static void call_churned(struct thread *thread, int which)
 {
 	int first = position_of(thread->number, CALLERS);
@@ -174,7 +174,7 @@ static void *take_turns(void *argument)
 	return NULL;
 }
 
-/* The caller's stack, and then, with LINE, that of what it calls. */
+/* Prints the caller's stack.  Unless LINE is negative, adds the frame of the callee. */
 static void say_churned(int number, int which, int line)
 {
 	printf("[");
@@ -226,7 +226,7 @@ static void churn(void)
 
 static pthread_mutex_t list_lock = PTHREAD_MUTEX_INITIALIZER;
 
-/* All memory that was the thread's is the next one's soon. */
+/* The thread's memory is soon reused by the next one. */
 static void end_state(struct thread *thread)
 {
 	PyThreadState *state = &thread->state->base;
@@ -246,7 +246,7 @@ static void end_state(struct thread *thread)
 	free(state);
 }
 
-/* Calls all functions, each from the one before, and returns from all. */
+/* Calls all functions, each from the previous one, and returns from all. */
 static void call_all(struct thread *thread)
 {
 	for (int i = 0; i < FUNCTIONS; i++) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* What no interpreter does, but a program that is made to look like one may. */
+/* What no interpreter does, but a program that imitates one may do. */
 #include "interpreter.h"
 
 #include <limits.h>
@@ -11,11 +11,11 @@
 #define STATES	   10000
 #define SLEEP_US   5000000
 #define CHAIN	   1000
-#define NOWHERE	   0x10000000000 /* and on: not mapped */
+#define NOWHERE	   0x10000000000 /* from here on nothing is mapped */
 #define NAMES	   600
 #define NAME_BYTES (900 << 10)
 
-/* Has a thread of its own do JOB for ever. */
+/* Runs JOB in a new thread forever. */
 static void begin(void *(*job)(void *))
 {
 	pthread_t handle;
@@ -30,7 +30,7 @@ static void loop_frames(void)
 		threads[i].frames[0]->previous = threads[i].frames[CALLERS];
 }
 
-/* Where the frames' callers are not: not mapped, the kernel's, no address at all. */
+/* Invalid addresses of callers: not mapped, the kernel's, no address at all. */
 static void miss_frames(void)
 {
 	static const uintptr_t nowhere[THREADS] = { 0x10, 0xffff888000000000, 0x7ffffffffff0,
@@ -40,7 +40,7 @@ static void miss_frames(void)
 		threads[i].frames[0]->previous = (void *)nowhere[i];
 }
 
-/* No state is the thread's that looks for its own. */
+/* No thread finds its own state. */
 static void hide_states(void)
 {
 	for (int i = 0; i < THREADS; i++)
@@ -71,7 +71,7 @@ static void multiply_states(void)
 	}
 }
 
-/* Asleep for most of the time, and then busy for a moment. */
+/* Sleeps most of the time, then is busy for a moment. */
 static void *sleep_in_state(void *argument)
 {
 	_PyThreadStateImpl *state = argument;
@@ -85,7 +85,7 @@ static void *sleep_in_state(void *argument)
 	return NULL;
 }
 
-/* As many as the machine lets there be, up to STATES: each with a state of its own in the list. */
+/* Starts up to STATES threads, as the machine permits, each with its own state in the list. */
 static void multiply_threads(void)
 {
 	_PyThreadStateImpl *state;
@@ -93,7 +93,7 @@ static void multiply_threads(void)
 	pthread_t handle;
 	int started = 0;
 
-	/* Of a state that says that it is its thread's, user space could tell the kernel. */
+	/* User space announces states that are marked as their thread's.  These are not. */
 	for (int i = 0; i < THREADS; i++)
 		threads[i].state->base._status.bound_gilstate = 0;
 	pthread_attr_init(&attributes);
@@ -123,7 +123,7 @@ static void claim_long_names(void)
 		((PyASCIIObject *)codes[i]->co_qualname)->length = 2LL << 30;
 }
 
-/* Whose product or sum with anything is small again. */
+/* Products or sums with these sizes overflow. */
 static void claim_overflowing_sizes(void)
 {
 	for (int i = 0; i < FUNCTIONS; i++) {
@@ -147,7 +147,7 @@ struct pristine {
 	PyCodeObject codes[FUNCTIONS];
 };
 
-/* Puts something else into a frame and a code object, and then what was there. */
+/* Overwrites a word of a frame and of a code object, then restores both. */
 static void disturb(const struct pristine *pristine, int number, int function)
 {
 	_PyInterpreterFrame *frame = threads[number].frames[function];
@@ -163,7 +163,7 @@ static void disturb(const struct pristine *pristine, int number, int function)
 	memcpy(codes[function], &pristine->codes[function], sizeof(PyCodeObject));
 }
 
-/* All that is read, at full speed. */
+/* Rewrites everything that is read, at full speed. */
 static void *rewrite_all(void *argument)
 {
 	struct pristine *pristine = allocate(sizeof(*pristine));
@@ -184,8 +184,8 @@ static void rewrite(void)
 	begin(rewrite_all);
 }
 
-/* One code object after another, each with a long name that no other has: more than is read of one
- * process. */
+/* Makes one code object after another, each with a unique long name: more than the profiler
+ * reads of one process. */
 static void *make_names(void *argument)
 {
 	size_t length = NAME_BYTES;
@@ -212,7 +212,7 @@ static void multiply_names(void)
 
 static _PyInterpreterFrame chain[CHAIN];
 
-/* Each frame of the chain runs another code object at each sample. */
+/* Each frame of the chain runs another code object in each sample. */
 static void *replace_codes(void *argument)
 {
 	uintptr_t next = NOWHERE;

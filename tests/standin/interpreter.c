@@ -3,24 +3,21 @@
  * interpreter [reuse | deep DEPTH | suspend | pass | churn | storm | break WORD VALUE |
  *              hostile HOW]
  *
- * What a process of CPython looks like from outside, without a Python in it: this
- * is compiled against the headers of the version that it stands in for (3.13 and
- * later), with Py_GIL_DISABLED or not, and puts together that version's own
- * structs: _PyRuntime with its debug offsets, an interpreter, thread states, code
- * objects with names of every kind of string and line tables, frames.  Then its
- * threads spin, each in its innermost frame, going from instruction to
- * instruction.  From 3.14 on, a free-threaded build's threads run copies of the
- * instructions, like the interpreter's.
+ * Looks like a CPython process from outside, but contains no Python.  It is compiled against the
+ * headers of the version that it stands in for (3.13 and later), with or without Py_GIL_DISABLED.
+ * It builds that version's own structs: _PyRuntime with its debug offsets, an interpreter, thread
+ * states, frames, and code objects with line tables and names of every kind of string.  Then its
+ * threads spin in their innermost frames and step through the instructions.  From 3.14 on, the
+ * threads of a free-threaded build run copies of the instructions, as in the interpreter.
  *
- * It says "ready" and, as JSON, each thread's stacks, root first, each frame with
- * its function's name, file and line (0: it is not to be told).
+ * It prints "ready" and each thread's stacks as JSON, root first.  Each frame has its function's
+ * name, file and line (0: the profiler cannot know it).
  *
- * reuse: on a line of input, the last thread ends, and another one begins that has
- * its number and other copies.  deep: each stack has DEPTH frames, in several chunks of the data
- * stack.  suspend: all threads wait for a futex again and again, every second one as if another
- * thread had suspended it.  pass, churn, storm: code or threads are not for long; see changes.c.
- * break: word WORD of the debug offsets is VALUE.  hostile: what no interpreter does; see
- * hostilities.c.
+ * reuse: on a line of input, the last thread ends, and another one begins with its index and other
+ * copies.  deep: each stack has DEPTH frames, in several chunks of the data stack.  suspend: all
+ * threads repeatedly wait for a futex; every second one looks suspended by another thread.  pass,
+ * churn, storm: code or threads are short-lived; see changes.c.  break: sets word WORD of the debug
+ * offsets to VALUE.  hostile: does what no interpreter does; see hostilities.c.
  */
 #include "interpreter.h"
 
@@ -66,7 +63,7 @@ int position_of(int number, int function)
 	return (10 * number + 7 * function + 1) % (INSTRUCTIONS - LEAF_LINES - COPY_MOVED);
 }
 
-/* Of which function frame LEVEL is: those between the first and the last come again and again. */
+/* The function of frame LEVEL.  The functions between the first and the last repeat. */
 static int function_at(int level)
 {
 	if (level == 0)
@@ -85,7 +82,7 @@ static void add_chunk(_PyThreadStateImpl *state)
 	state->base.datastack_limit = (PyObject **)((char *)chunk + CHUNK_BYTES);
 }
 
-/* The frames lie in the data stack, callers below callees. */
+/* Frames are in the data stack, callers below callees. */
 _PyInterpreterFrame *call(struct thread *thread, int function, int position)
 {
 	PyThreadState *state = &thread->state->base;
@@ -146,7 +143,7 @@ void count_copies_change(void)
 #endif
 }
 
-/* Thread NUMBER, with copies INDEX, and all its frames. */
+/* Makes thread NUMBER, with copies INDEX, and all its frames. */
 static void make_thread(int number, int index)
 {
 	struct thread *thread = &threads[number];
@@ -161,7 +158,7 @@ static void make_thread(int number, int index)
 	}
 }
 
-/* What a thread does that stops where another one wants it to, or waits for a lock. */
+/* Waits like a thread that was suspended by another one, or that waits for a lock. */
 static void wait_for_others(struct thread *thread)
 {
 	static const struct timespec timeout = { .tv_nsec = WAIT_NS };
@@ -213,7 +210,7 @@ static void start_thread(struct thread *thread)
 		abort();
 }
 
-/* On a line of input, has the last thread end and another one begin in its place. */
+/* On a line of input, ends the last thread and starts another one in its place. */
 static void *wait_for_reuse(void *argument)
 {
 	PyInterpreterState *interp = &_PyRuntime._main_interpreter;
@@ -267,7 +264,7 @@ static void say_stacks(void)
 }
 
 #ifdef HAS_JIT
-/* By which such a build is known; some versions' headers have its type. */
+/* This symbol marks a build with the JIT.  Some versions' headers declare it. */
 void invalidate_executors(void) __asm__("_Py_Executors_InvalidateDependency");
 void invalidate_executors(void)
 {

@@ -8,8 +8,7 @@
 
 #define TEXT_MAX 64 /* characters */
 
-/* Line I of a code object is that of instruction I: one entry each, of one unit, without columns.
- */
+/* Line I of a code object has instruction I: one entry each, of one code unit, without columns. */
 #define ENTRY_ONE_UNIT	 0xe8
 #define SAME_LINE	 0
 #define NEXT_LINE	 2
@@ -21,7 +20,7 @@ PyTypeObject PyUnicode_Type = { PyVarObject_HEAD_INIT(&PyType_Type, 0) };
 PyTypeObject PyBytes_Type = { PyVarObject_HEAD_INIT(&PyType_Type, 0) };
 PyObject _Py_NoneStruct;
 
-/* Of each kind, with the first and the last letters that are of it. */
+/* Names of each kind, with the first and the last characters of that kind. */
 const char *const names[FUNCTIONS] = {
 	"module",
 	"caf\u00e9",
@@ -63,7 +62,7 @@ PyObject *new_str(const void *data, size_t length, unsigned int kind, int ascii)
 	return (PyObject *)str;
 }
 
-/* The character that TEXT, in UTF-8, begins with; *BYTES is how many bytes it has. */
+/* The first character of TEXT, which is UTF-8; *BYTES is its length. */
 static Py_UCS4 first_character(const unsigned char *text, int *bytes)
 {
 	Py_UCS4 character;
@@ -91,7 +90,7 @@ PyObject *new_text(const char *utf8)
 		length++;
 	}
 	kind = highest < 0x100 ? 1 : highest < 0x10000 ? 2 : 4;
-	/* The lower bytes come first. */
+	/* Little-endian: the lower bytes come first. */
 	for (unsigned int i = 0; i < length; i++)
 		memcpy(data + i * kind, &characters[i], kind);
 	return new_str(data, length, kind, highest < 0x80);
@@ -111,7 +110,7 @@ static PyObject *new_line_table(void)
 }
 
 #if HAS_COPIES
-/* The threads' copies, other than the first's, lie one after another elsewhere. */
+/* Copies for the threads, except the first, are allocated separately, one after another. */
 static void make_copies(int function, PyCodeObject *code, int moved)
 {
 	code->co_tlbc = allocate(sizeof(_PyCodeArray) + THREADS * sizeof(char *));
@@ -127,7 +126,7 @@ static void make_copies(int function, PyCodeObject *code, int moved)
 }
 #endif
 
-/* As in the interpreter, its texts are there before it. */
+/* As in the interpreter, its strings are made first. */
 void make_code_as(int function, const struct description *as)
 {
 	static uint32_t version;

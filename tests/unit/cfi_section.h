@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Call frame information that tests make by hand, an entry after another, and read. */
+/* Call frame information that tests build by hand, entry by entry, and read. */
 #ifndef PYBPFPROF_TEST_CFI_SECTION_H
 #define PYBPFPROF_TEST_CFI_SECTION_H
 
@@ -28,7 +28,7 @@
 #define SIGNAL	     ROW_NUMBERED(ROW_SIGNAL, 0)
 #define RULE(number) ROW_NUMBERED(ROW_RULE, number)
 
-/* The instructions that tests need to end a row, and to tell one from the next. */
+/* Instructions that end a row, and that make rows differ. */
 #define NEXT	  0x41
 #define CFA_SP(n) 0x0c, 7, (n)*8
 #define CFA_FP(n) 0x0c, 6, (n)*8
@@ -37,7 +37,7 @@
 static struct {
 	uint8_t *bytes;
 	size_t size, capacity;
-	size_t cie; /* the last one's place */
+	size_t cie; /* offset of the last one */
 } section;
 
 static struct cfi_rows rows;
@@ -55,7 +55,7 @@ static inline void put_number(uint64_t number, size_t width)
 	put(&number, width);
 }
 
-/* An entry's length is known at its end. */
+/* end_entry() fills in the length. */
 static inline size_t begin_entry(void)
 {
 	put_number(0, 4);
@@ -69,7 +69,7 @@ static inline void end_entry(size_t begin)
 	memcpy(section.bytes + begin - 4, &length, 4);
 }
 
-/* AUGMENTATION's letters, and its data; the factors are 1 and -8. */
+/* DATA belongs to the letters of AUGMENTATION.  The alignment factors are 1 and -8. */
 static inline void put_cie(const char *augmentation, const uint8_t *data, size_t data_size,
 			   const uint8_t *code, size_t size)
 {

@@ -15,7 +15,8 @@
 #define SERIAL	     7
 #define FIRST_CHECKS 5
 
-/* With stacks of one frame: code objects are not told apart, once they are trusted. */
+/* At this rate, BPF does not identify the code objects of trusted processes with one-frame
+ * stacks. */
 #define QUICK_HZ 200000
 
 struct bench {
@@ -25,8 +26,8 @@ struct bench {
 	struct profile *profile;
 	struct symbolizer_options naming;
 	struct symbolizer *symbolizer;
-	bool several; /* seen in what is defined */
-	int identify; /* enum identification that the kernel was told last, -1: none */
+	bool several; /* definitions report several interpreters */
+	int identify; /* enum identification that the last check gave BPF; -1: none */
 };
 
 static inline void note(void *context, const struct target_process *target,
@@ -38,7 +39,7 @@ static inline void note(void *context, const struct target_process *target,
 	bench->identify = identify;
 }
 
-/* As if each had been sampled since. */
+/* Checks as if all threads had been sampled since the last check. */
 static inline bool check(struct bench *bench)
 {
 	uint32_t stack = symbolizer__reason(bench->symbolizer, OUTCOME_NO_PYTHON);
@@ -49,7 +50,7 @@ static inline bool check(struct bench *bench)
 	return symbolizer__check(bench->symbolizer, note, bench);
 }
 
-/* Adds the target, whose code objects have been told apart for as long as any new one's are. */
+/* Adds the target, and checks it until it is trusted: BPF stops identifying its code objects. */
 static inline void add_trusted(struct bench *bench)
 {
 	symbolizer__add_target(bench->symbolizer, &bench->target);
@@ -67,7 +68,7 @@ static inline void rename_code(struct bench *bench, int number, const char *name
 	fake_str(&fake->offsets, fake->qualname, FAKE_ASCII, name, strlen(name), 1);
 }
 
-/* Another code object at the same address. */
+/* Puts another code object at the same address, which differs in its first line. */
 static inline void replace_code(struct bench *bench, int number, uint32_t first_line)
 {
 	struct fake_code *fake = &bench->codes[number];
@@ -75,7 +76,7 @@ static inline void replace_code(struct bench *bench, int number, uint32_t first_
 	fake_put(fake->object, fake->offsets.code_firstlineno, first_line, 4);
 }
 
-/* Of what has these names, with another first line. */
+/* The identity that code object NUMBER would have with FIRST_LINE. */
 static inline uint64_t identity_of(const struct bench *bench, int number, uint32_t first_line)
 {
 	struct fake_code *fake = (struct fake_code *)&bench->codes[number];
@@ -129,8 +130,8 @@ static inline int tear_down(void **state)
 	return 0;
 }
 
-/* The stack of the code objects at DEPTH addresses, leaf first, with IDENTITY in the leaf, in the
- * process with that SERIAL. */
+/* Defines the stack of the code objects at DEPTH ADDRESSES, leaf first, in process SERIAL.  The
+ * leaf has IDENTITY. */
 static inline uint32_t define_at(struct bench *bench, uint64_t serial, const uint64_t *addresses,
 				 int depth, uint64_t identity)
 {
@@ -151,7 +152,7 @@ static inline uint32_t define_at(struct bench *bench, uint64_t serial, const uin
 	return stack;
 }
 
-/* The same of code objects FIRST to LAST, the former the leaf. */
+/* Same for code objects FIRST, the leaf, to LAST. */
 static inline uint32_t define_in(struct bench *bench, uint64_t serial, int first, int last,
 				 uint64_t identity)
 {

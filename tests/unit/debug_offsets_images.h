@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* _Py_DebugOffsets, as the files of three releases have it (objcopy -O binary -j .PyRuntime), and
- * as the headers of three have it for a free-threaded build. */
+/* _Py_DebugOffsets: of three releases, copied from their files (objcopy -O binary -j .PyRuntime),
+ * and of three free-threaded builds, taken from their headers. */
 #ifndef DEBUG_OFFSETS_IMAGES_H
 #define DEBUG_OFFSETS_IMAGES_H
 

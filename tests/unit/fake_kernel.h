@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What stands for the kernel side where the watch is tested: what it knows of some processes that
- * there are not, as target_map.h has it written.  The linker has those who mean these functions
- * call them (WATCH_WRAPPED in the Makefile). */
+/* Stands in for BPF in tests of the watch: what BPF knows of some processes that do not exist, by
+ * the interface of target_map.h.  The linker redirects calls to these functions (WATCH_WRAPPED in
+ * the Makefile). */
 #ifndef PYBPFPROF_TEST_FAKE_KERNEL_H
 #define PYBPFPROF_TEST_FAKE_KERNEL_H
 
@@ -12,19 +12,19 @@
 #include "sampling/sampler.h"
 #include "wrap.h"
 
-/* None that there is. */
+/* No process has these PIDs. */
 #define FIRST_PID 0x7ffffff0
 #define PIDS	  8
 
-/* What stands for the kernel side. */
+/* The state of BPF's maps and counters. */
 static struct {
 	struct target targets[PIDS]; /* serial 0: none */
-	size_t places;		     /* it has room for so many; 0: for all */
+	size_t places;		     /* room for this many targets; 0: for all */
 	uint64_t serial, untold, crowded;
-	uint32_t image; /* the last file that it was told of, by its number */
+	uint32_t image; /* of the last target_map__know_python */
 	bool sees_mappings;
-	bool is_written_over; /* processes keep their entries */
-	bool has_no_layout;   /* nor room for one */
+	bool is_written_over; /* events do not change the entries of processes */
+	bool has_no_layout;   /* and no room for another one */
 } kernel;
 
 static struct target *entry_of(pid_t kernel_pid)

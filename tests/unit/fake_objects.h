@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* CPython's objects, put together in our own memory: what a target would have. */
+/* CPython objects in the test's own memory, as a target would have them. */
 #ifndef FAKE_OBJECTS_H
 #define FAKE_OBJECTS_H
 
@@ -18,7 +18,7 @@ enum fake_form { FAKE_ASCII, FAKE_COMPACT, FAKE_SEPARATE };
 
 #define FAKE_TYPE_BYTES 192
 
-/* What 2.7's tp_flags say. */
+/* Bits of tp_flags in 2.7. */
 #define FAKE_STRING_TYPE  (1ULL << 27)
 #define FAKE_UNICODE_TYPE (1ULL << 28)
 
@@ -77,7 +77,7 @@ static inline void fake_str(const struct offsets *offsets, uint8_t *object, enum
 		memcpy(object + data_at, data, length * kind);
 }
 
-/* Of a code object, in code units. */
+/* The length of a code object's bytecode, in code units. */
 #define FAKE_INSTRUCTIONS 12
 
 static const uint8_t fake_table[] = { 0x80, 1, 2, 3, 4 };

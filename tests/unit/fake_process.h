@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A process whose functions are looked for, put together in our own memory. */
+/* A process, in the test's own memory, whose functions are searched. */
 #ifndef FAKE_PROCESS_H
 #define FAKE_PROCESS_H
 
@@ -13,10 +13,10 @@
 
 #define NAMES_MAX 8
 
-/* Of tp_flags. */
+/* A bit of tp_flags. */
 #define IS_CLASS (1u << 31)
 
-/* A process, which is this one, with one interpreter and one module. */
+/* This process, as a target with one interpreter and one module. */
 struct fake_process {
 	struct fake_python python;
 	struct target_process target;
@@ -26,7 +26,7 @@ struct fake_process {
 	const struct target_process *wanting;
 };
 
-/* A type that is built in. */
+/* A built-in type. */
 static inline uint64_t make_type(struct fake_python *python, const char *name)
 {
 	uint64_t type = fake_type(python, 0, 0, 0, 0);
@@ -70,7 +70,7 @@ static inline void free_process(struct fake_process *process)
 	free(process);
 }
 
-/* A dict of COUNT values, with some keys. */
+/* A dict of COUNT values under arbitrary keys. */
 static inline uint64_t make_dict(struct fake_process *process, const uint64_t *values, size_t count)
 {
 	uint64_t keys[NAMES_MAX];
@@ -83,7 +83,7 @@ static inline uint64_t make_dict(struct fake_process *process, const uint64_t *v
 	return fake_dict(&process->python, keys, values, count, true);
 }
 
-/* Makes the interpreter's only module one with DICT. */
+/* Gives the interpreter a single module, whose dict is DICT. */
 static inline void set_module_dict(struct fake_process *process, uint64_t dict)
 {
 	struct fake_python *python = &process->python;
@@ -94,13 +94,13 @@ static inline void set_module_dict(struct fake_process *process, uint64_t dict)
 	process->interpreters = (uintptr_t)interpreter;
 }
 
-/* The same with these values. */
+/* Same, with a dict of these values. */
 static inline void set_module(struct fake_process *process, const uint64_t *values, size_t count)
 {
 	set_module_dict(process, make_dict(process, values, count));
 }
 
-/* A line table without a byte, which zeros are. */
+/* An empty line table: a zeroed bytes object. */
 #define EMPTY_TABLE_BYTES 64
 
 static inline uint64_t make_code(struct fake_process *process, const char *name, uint32_t line)
@@ -141,7 +141,8 @@ static inline uint64_t make_static_method(struct fake_process *process, uint64_t
 	return (uintptr_t)object;
 }
 
-/* Has CODE looked for, whose function in the profile is returned; APART tells it from others. */
+/* Asks for the qualified name of CODE.  Returns its function in the profile.  APART tells that from
+ * others with the same name, file and line. */
 static inline uint32_t want_apart(struct fake_process *process, uint64_t code, const char *name,
 				  const char *filename, uint32_t apart)
 {
@@ -186,7 +187,7 @@ static inline void read_names(struct fake_process *process)
 	qualified_names__read(process->names, THREAD_NAMES_ALL);
 }
 
-/* Writes anything to some of its words. */
+/* Overwrites some words of its memory at random. */
 static inline void spoil_memory(struct fake_process *process)
 {
 	struct fake_python *python = &process->python;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Dicts, ints and instances of every version's form, put together in our own memory. */
+/* Dicts, ints and instances in the layout of each version, in the test's own memory. */
 #ifndef FAKE_PYTHON_H
 #define FAKE_PYTHON_H
 
@@ -20,7 +20,7 @@ struct fake_python {
 	uint64_t int_type, str_type, dict_type, module_type;
 };
 
-/* SIZE bytes, and room before them as a garbage-collected object has. */
+/* An object of SIZE bytes, with room before it, as garbage-collected objects have. */
 static inline uint8_t *fake_object(struct fake_python *python, size_t size)
 {
 	uint8_t *object = python->memory + python->used + 64;
@@ -42,7 +42,7 @@ static inline uint64_t fake_type(struct fake_python *python, uint64_t flags, uin
 	return (uintptr_t)type;
 }
 
-/* Behind the head of every build's objects. */
+/* The offset of a module's dict: behind the object header of every build. */
 #define FAKE_MODULE_DICT 32
 
 static inline void fake_python__init(struct fake_python *python, const struct offsets *offsets)
@@ -75,7 +75,7 @@ static inline uint64_t fake_text(struct fake_python *python, const char *text)
 	return (uintptr_t)object;
 }
 
-/* An int of up to three digits; SIGN 0, or 2 for a negative one. */
+/* An int of up to three digits.  SIGN is 0, or 2 for a negative int. */
 static inline uint64_t fake_int(struct fake_python *python, uint64_t value, unsigned int sign)
 {
 	const struct offsets *offsets = &python->offsets;
@@ -95,7 +95,7 @@ static inline uint64_t fake_int(struct fake_python *python, uint64_t value, unsi
 	return (uintptr_t)object;
 }
 
-/* A table of COUNT keys, and of VALUES unless those are NULL; UNICODE: all keys are str. */
+/* A dict's table of COUNT keys, with VALUES unless that is NULL.  UNICODE: all keys are str. */
 static inline uint64_t fake_keys(struct fake_python *python, const uint64_t *keys,
 				 const uint64_t *values, size_t count, bool unicode)
 {
@@ -140,7 +140,7 @@ static inline uint64_t fake_open_addressed(struct fake_python *python, const uin
 	return (uintptr_t)object;
 }
 
-/* A dict whose keys are at KEYS; at SPLIT are the values, unless that is 0. */
+/* A dict with the table KEYS.  SPLIT: where its values are; 0: they are in the table. */
 static inline uint64_t fake_dict_of(struct fake_python *python, uint64_t keys, uint64_t split)
 {
 	uint8_t *object = fake_object(python, 128);
@@ -170,7 +170,7 @@ static inline void fake_values(struct fake_python *python, uint8_t *at, const ui
 
 #define FAKE_BASICSIZE 48
 
-/* An instance of TYPE, whose class has the shared KEYS, with a managed dict. */
+/* An instance of TYPE with a managed dict.  Its class shares KEYS. */
 static inline uint64_t fake_managed(struct fake_python *python, uint64_t type, const uint64_t *keys,
 				    const uint64_t *values, size_t count, enum fake_attributes form)
 {
@@ -184,7 +184,7 @@ static inline uint64_t fake_managed(struct fake_python *python, uint64_t type, c
 	fake_values(python, own, values, count);
 	memcpy(object + offsets->object_type, &type, 8);
 	if (form == FAKE_SHARED && !is_inline) {
-		/* 3.12 marks them in the word that else has the dict. */
+		/* In 3.12 they share the dict's word: an odd address marks values. */
 		own_at -= offsets->object_values_before == offsets->object_dict_before;
 		memcpy(object - offsets->object_values_before, &own_at, 8);
 	} else if (form != FAKE_SHARED) {
@@ -197,7 +197,7 @@ static inline uint64_t fake_managed(struct fake_python *python, uint64_t type, c
 	return (uintptr_t)object;
 }
 
-/* An instance with attributes in one of the forms that its version has. */
+/* An instance that keeps its attributes in FORM, if its version has that form. */
 static inline uint64_t fake_instance(struct fake_python *python, const uint64_t *keys,
 				     const uint64_t *values, size_t count,
 				     enum fake_attributes form)

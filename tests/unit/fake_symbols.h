@@ -9,7 +9,7 @@
 
 #include "unwind/kernel_symbols.h"
 
-/* Those of TEXT, which is as /proc/kallsyms. */
+/* Reads TEXT, which has the format of /proc/kallsyms. */
 static inline struct kernel_symbols *symbols_of(const char *text)
 {
 	char path[] = "/tmp/test_kernel_symbols.XXXXXX";

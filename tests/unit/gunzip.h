@@ -8,8 +8,8 @@
 
 #include "base/xalloc.h"
 
-/* What the SIZE BYTES, which are one whole gzip stream, stand for: *LENGTH bytes, which the caller
- * frees.  After cmocka.h. */
+/* Decompresses the SIZE BYTES, one whole gzip stream, to *LENGTH bytes that the caller frees.
+ * Include cmocka.h first. */
 static inline uint8_t *gunzip(const void *bytes, size_t size, size_t *length)
 {
 	size_t capacity = size * 2000 + 1000;

@@ -10,7 +10,7 @@
 /* Counts how often the main thread hands work to the thread that reads targets.  The test must be
  * linked with --wrap=sem_post. */
 
-/* At most two are needed for what a test reads at once. */
+/* One read of a target needs at most two. */
 #define HANDINGS_MAX 2
 
 static int handings;

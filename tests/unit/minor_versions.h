@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The versions that have tables, as numbers in a row. */
+/* The versions that have tables, as consecutive minor versions. */
 #ifndef MINOR_VERSIONS_H
 #define MINOR_VERSIONS_H
 
@@ -12,7 +12,7 @@
 #define FREE_THREADED_SINCE 13
 #define FIRST_PATCH	    0xf0
 
-/* Where debug builds have tables of their own. */
+/* Debug builds before this version have their own tables. */
 #define TABLE_FOR_DEBUG_BEFORE 8
 
 static inline uint32_t version_of(unsigned int minor)

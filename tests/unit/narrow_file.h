@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A 32-bit ELF file that has one of everything that is read of such a file. */
+/* A small 32-bit ELF file that has one of each structure that is read from such files. */
 #ifndef PYBPFPROF_NARROW_FILE_H
 #define PYBPFPROF_NARROW_FILE_H
 
@@ -40,7 +40,7 @@ static inline uint32_t narrow_hash(const char *name)
 	return hash;
 }
 
-/* All of it is one segment. */
+/* One loadable segment covers the whole file. */
 static inline void narrow_file__set_segments(struct narrow_file *file)
 {
 	file->header = (Elf32_Ehdr){ .e_ident = { ELFMAG0, ELFMAG1, ELFMAG2, ELFMAG3, ELFCLASS32,
@@ -83,7 +83,7 @@ static inline void narrow_file__set_symbols(struct narrow_file *file, const char
 	file->gnu_hash.chain = narrow_hash(name) | 1;
 }
 
-/* Has FILE export NAME, which is at its constants. */
+/* Fills in FILE, which exports NAME at the address of its constants. */
 static inline void narrow_file__make(struct narrow_file *file, const char *name)
 {
 	memset(file, 0, sizeof(*file));

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The files that this process maps, by their paths: /proc/PID/map_files needs a capability.  For
- * tests with process__open_mapping and process__identify_mapping wrapped. */
+/* Opens this process's mapped files by path, because /proc/PID/map_files needs a capability.  The
+ * test must be linked with process__open_mapping and process__identify_mapping wrapped. */
 #ifndef PYBPFPROF_TESTS_OWN_MAPPINGS_H
 #define PYBPFPROF_TESTS_OWN_MAPPINGS_H
 
@@ -17,10 +17,10 @@
 
 static int files_opened;
 
-/* A part of the path of files that cannot be opened; NULL: all can. */
+/* Files with this text in their path cannot be opened; NULL: all can. */
 static const char *unopened;
 
-/* A pipe: while it is empty no file can be opened; 0: there is none. */
+/* While this pipe is empty, opening a file blocks; 0: there is no pipe. */
 static int awaited;
 
 static inline int64_t await_pipe(void *desk)
@@ -31,7 +31,7 @@ static inline int64_t await_pipe(void *desk)
 	return read(awaited, &byte, 1);
 }
 
-/* Finds the path of what is mapped at START; returns whether there is one that may be opened. */
+/* Finds the path of the file mapped at START.  False: there is none, or it cannot be opened. */
 static inline bool find_path(uint64_t start, char path[PATH_MAX])
 {
 	FILE *maps = fopen("/proc/self/maps", "re");

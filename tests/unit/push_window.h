@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A window to be pushed, and what all its samples come to: for the tests of what takes it apart. */
+/* A window to push and the sums of its samples, to check that encoding loses no sample. */
 #ifndef PYBPFPROF_TESTS_PUSH_WINDOW_H
 #define PYBPFPROF_TESTS_PUSH_WINDOW_H
 
@@ -19,7 +19,7 @@ struct push_window {
 	struct labelled_window window;
 };
 
-/* Each process's service is what it runs. */
+/* A process's service is its short name; without one, its command. */
 static inline struct push_window push_window__of(struct profile *profile)
 {
 	struct push_window made = { .profile = profile };
@@ -51,7 +51,7 @@ static inline void push_window__free(struct push_window *made)
 	profile__free(made->profile);
 }
 
-/* Adds COUNT to what KEY, which is freed, comes to. */
+/* Adds COUNT to the sum of KEY.  Frees KEY. */
 static inline void sums__count(json_t *sums, char *key, uint64_t count)
 {
 	json_int_t before = json_integer_value(json_object_get(sums, key));
@@ -60,7 +60,7 @@ static inline void sums__count(json_t *sums, char *key, uint64_t count)
 	free(key);
 }
 
-/* KEY, which is freed, with one more frame. */
+/* Returns KEY with one more frame.  Frees KEY. */
 static inline char *sums__frame(char *key, const char *name, const char *file, int64_t first,
 				int64_t line)
 {
@@ -71,7 +71,7 @@ static inline char *sums__frame(char *key, const char *name, const char *file, i
 	return longer;
 }
 
-/* As the names are sent. */
+/* Adds the frame of a location to KEY.  Its names are escaped, as they are when sent. */
 static inline char *sums__location(char *key, const struct profile *profile, uint32_t index)
 {
 	const struct profile_location *location = &profile->locations[index];
@@ -85,8 +85,7 @@ static inline char *sums__location(char *key, const struct profile *profile, uin
 	return key;
 }
 
-/* What all samples of PROFILE come to, by the service and the frames; LABELS: of each sample's
- * process. */
+/* Sums the samples of PROFILE by service and frames.  LABELS has the labels of each process. */
 static inline void sums__of_profile(json_t *sums, const struct profile *profile,
 				    const json_t *const *labels)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A store in a folder of its own, what is put into it, and what comes back. */
+/* A store in a folder of its own.  Puts profiles into it, and reads them back. */
 #ifndef PYBPFPROF_TESTS_STORES_H
 #define PYBPFPROF_TESTS_STORES_H
 
@@ -53,12 +53,12 @@ static inline struct store *open_store(const struct place *place)
 	struct store *store;
 
 	works(store__open(place->folder, STORE_WRITE, &store));
-	/* The machine does not go down meanwhile. */
+	/* No power failure is expected during a test. */
 	assert_int_equal(database__run(store, "PRAGMA synchronous = OFF"), SQLITE_OK);
 	return store;
 }
 
-/* Each process's labels: its short name as the service's. */
+/* The labels of each process: the service has its short name. */
 static inline json_t **make_labels(const struct profile *profile)
 {
 	json_t **labels = xcalloc(profile->process_count, sizeof(*labels));
@@ -73,7 +73,7 @@ static inline json_t **make_labels(const struct profile *profile)
 	return labels;
 }
 
-/* Puts PROFILE as the window of the second NUMBER. */
+/* Puts PROFILE as the window of second NUMBER. */
 static inline char *put(struct store *store, const struct profile *profile, int number)
 {
 	json_t **labels = make_labels(profile);
@@ -92,7 +92,7 @@ static inline char *put(struct store *store, const struct profile *profile, int 
 	return wrong;
 }
 
-/* What the windows of the seconds from FIRST to BEYOND come to. */
+/* The sum of the windows of the seconds from FIRST up to BEYOND. */
 static inline struct profile *read_some(const struct place *place, int first, int beyond,
 					const struct store_label *labels, size_t count,
 					struct store_found *found)

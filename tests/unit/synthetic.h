@@ -13,7 +13,7 @@
 
 #define SYNTHETIC_LONG_NAME 4096
 
-/* Each is used as a function's name, a file's, a thread's and a command. */
+/* Each is used as the name of a function, a file and a thread, and as a command. */
 static const char *const synthetic_names[] = {
 	"</script><b onload=x>",
 	"]]><!--<img src=x onerror=alert(1)>",
@@ -92,7 +92,7 @@ static inline struct amount synthetic__amount(const struct profile *profile, uin
 	return (struct amount){ count, count * profile__period(profile, 0) };
 }
 
-/* The sum of what the samples are shown as. */
+/* The sum of the weights with which the samples are shown. */
 static inline uint64_t synthetic__weight(const struct profile *profile)
 {
 	uint64_t weight = 0;
@@ -224,7 +224,7 @@ static inline uint32_t synthetic__interpreter(struct profile *profile, const cha
 	return profile__line(profile, profile__function(profile, &function), 0);
 }
 
-/* 80 samples of Python, extensions, the interpreter and the kernel: tests/e2e/page/pages.py. */
+/* 80 samples of Python, extensions, the interpreter and the kernel, for tests/e2e/page/pages.py. */
 static inline struct profile *synthetic__native(void)
 {
 	struct profile *profile = synthetic__new();
@@ -278,7 +278,7 @@ static inline struct profile *synthetic__hostile(void)
 	return profile;
 }
 
-/* Ten samples of a function in the file below FOLDER that has the name of another one. */
+/* Ten samples of a function in utils.py below FOLDER, a name that several files have. */
 static inline struct profile *synthetic__utils(const char *folder)
 {
 	struct profile *profile = synthetic__new();
@@ -310,7 +310,7 @@ static inline uint32_t synthetic__main_thread(struct profile *profile, uint64_t 
 	return thread;
 }
 
-/* Whose the processes from FIRST on, up to BEYOND, are. */
+/* Sets the owner of the processes from FIRST up to BEYOND. */
 static inline void synthetic__belong(struct profile *profile, uint32_t first, uint32_t beyond,
 				     const char *user, const char *cgroup, const char *unit)
 {
@@ -328,8 +328,8 @@ static inline void synthetic__belong(struct profile *profile, uint32_t first, ui
 	}
 }
 
-/* A machine's processes, 100 samples: two workers of a pod; two runs of a script, one of which has
- * the pid that a worker had; one of which little is known; one that was idle. */
+/* 100 samples of a machine's processes: two workers of a pod; two runs of a script, one with the
+ * PID that a worker had; one process about which little is known; one that was idle. */
 static inline struct profile *synthetic__machine(void)
 {
 	struct profile *profile = synthetic__new();
@@ -360,9 +360,10 @@ static inline struct profile *synthetic__machine(void)
 	return profile;
 }
 
-/* 200 samples of 10 s, and in BEFORE 400 of 20 s: worker.py's Loader.load, which has moved, took
- * 25 % and takes 50 %, its fib 50 % and 10 %, its gone and its fresh 10 % on one side alone;
- * report.py's fib 5 % and 6 %, what is not Python 10 % and 24 %.  Free BEFORE's samples alone. */
+/* 200 samples of 10 s, and 400 of 20 s in BEFORE.  The shares changed as follows.  In worker.py:
+ * Loader.load, which has moved, from 25 % to 50 %, fib from 50 % to 10 %, gone from 10 % to none,
+ * fresh from none to 10 %.  In report.py: fib from 5 % to 6 %, samples without Python from 10 % to
+ * 24 %.  Free only the samples of BEFORE. */
 static inline struct profile *synthetic__change(struct profile *before)
 {
 	struct profile *profile = synthetic__new();
@@ -401,7 +402,8 @@ static inline struct profile *synthetic__change(struct profile *before)
 	return profile;
 }
 
-/* The INDEXth of a tree's threads, of which each process has as many; 20 processes a command. */
+/* Thread INDEX of a tree.  All PROCESSES have equally many threads, and 20 processes share a
+ * command. */
 static inline uint32_t synthetic__worker(struct profile *profile, uint32_t index,
 					 uint32_t processes)
 {
@@ -417,7 +419,7 @@ static inline uint32_t synthetic__worker(struct profile *profile, uint32_t index
 	return thread;
 }
 
-/* A tree of FRAMES distinct locations, below 20 common callers; each is once the leaf. */
+/* A tree of FRAMES distinct locations below 20 common callers.  Each is the leaf once. */
 static inline struct profile *synthetic__tree(uint32_t frames, uint32_t threads, uint32_t processes)
 {
 	enum { TRUNK = 20, DEPTH_MAX = 1000 };
@@ -445,7 +447,7 @@ static inline struct profile *synthetic__tree(uint32_t frames, uint32_t threads,
 	return profile;
 }
 
-/* What FORMAT writes; the caller frees. */
+/* The output of FORMAT; the caller frees. */
 static inline char *synthetic__write(const struct output_format *format,
 				     const struct profile *profile,
 				     const struct output_options *options, size_t *size)

@@ -39,7 +39,7 @@ static void paths_are_appended_to_a_url(void **state)
 	is_asked("auto", NULL);
 }
 
-/* Nothing of it is said again: it may have a password. */
+/* The message must not repeat the value, which may contain a password. */
 static void is_refused(const char *where, const char *for_it)
 {
 	char *wrong = api_server__check(where);
@@ -51,7 +51,7 @@ static void is_refused(const char *where, const char *for_it)
 	free(wrong);
 }
 
-static void what_no_server_is_asked_by_is_refused(void **state)
+static void invalid_server_urls_are_refused(void **state)
 {
 	(void)state;
 	is_refused("", "not a URL");
@@ -78,7 +78,7 @@ static void means(CURLcode code, long status, const char *wanted)
 	free(why);
 }
 
-static void what_went_wrong_is_said(void **state)
+static void error_messages_name_the_cause(void **state)
 {
 	(void)state;
 	means(CURLE_WRITE_ERROR, 200, "exceeds 16 MiB");
@@ -92,8 +92,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(paths_are_appended_to_a_url),
-		cmocka_unit_test(what_no_server_is_asked_by_is_refused),
-		cmocka_unit_test(what_went_wrong_is_said),
+		cmocka_unit_test(invalid_server_urls_are_refused),
+		cmocka_unit_test(error_messages_name_the_cause),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

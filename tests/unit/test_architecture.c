@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Machine code of both architectures is understood on either. */
+/* Machine code of both architectures is decoded on either. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -15,7 +15,7 @@
 
 #define FUZZ_ROUNDS 200000
 
-/* Of a copy of just this length, so that AddressSanitizer sees a read beyond it. */
+/* Decodes a copy of exactly this length, so that AddressSanitizer detects a read beyond it. */
 static bool decode(const struct architecture *architecture, const void *code, size_t length,
 		   uint64_t address, uint64_t *variable)
 {
@@ -28,7 +28,7 @@ static bool decode(const struct architecture *architecture, const void *code, si
 	return found;
 }
 
-/* The same of arm64's pthread_self(). */
+/* Same for arm64's pthread_self(). */
 static bool decode_self(const void *code, size_t length, uint64_t *bytes)
 {
 	uint8_t *copy = malloc(length ? length : 1);
@@ -55,7 +55,8 @@ static bool decode_self(const void *code, size_t length, uint64_t *bytes)
 		assert_false(decode(&machine, code, sizeof(code), 0, &variable)); \
 	} while (0)
 
-/* As gcc and clang make it: optimized, protected, with a frame, with one but reordered. */
+/* Code as gcc and clang emit it: optimized, with endbr64, with a frame, with a frame set up
+ * late. */
 static void x86_64_is_decoded(void **state)
 {
 	static const uint8_t plain[] = { 0x48, 0x8b, 0x05, 0xc9, 0x08, 0x0e, 0x00, 0xc3, 0xff };
@@ -75,7 +76,7 @@ static void x86_64_is_decoded(void **state)
 
 static void other_x86_64_code_is_refused(void **state)
 {
-	/* What 3.7 has: it goes on from what it loaded. */
+	/* As in 3.7: it dereferences the loaded value. */
 	static const uint8_t goes_on[] = { 0x48, 0x8b, 0x05, 0xc1, 0xf1, 0x11,
 					   0x00, 0x48, 0x8b, 0x40, 0x18, 0xc3 };
 	static const uint8_t twice[] = { 0x48, 0x8b, 0x05, 1, 0, 0, 0,	 0x48,
@@ -128,7 +129,7 @@ static void other_aarch64_code_is_refused(void **state)
 	CHECK_REFUSED(arm64_architecture, no_end);
 }
 
-/* The same of what returns the first word at its argument. */
+/* Same for returns_first. */
 static bool returns_first(const struct architecture *architecture, const void *code, size_t length)
 {
 	uint8_t *copy = malloc(length ? length : 1);
@@ -140,7 +141,7 @@ static bool returns_first(const struct architecture *architecture, const void *c
 	return does;
 }
 
-static void what_returns_the_first_word_is_known(void **state)
+static void functions_that_return_the_first_word_are_recognized(void **state)
 {
 	static const uint8_t plain[] = { 0x48, 0x8b, 0x07, 0xc3 };
 	static const uint8_t framed[] = { 0xf3, 0x0f, 0x1e, 0xfa, 0x55, 0x48, 0x89,
@@ -179,7 +180,8 @@ static void what_returns_the_first_word_is_known(void **state)
 		assert_false(decode_self(code, sizeof(code), &bytes)); \
 	} while (0)
 
-/* As glibc 2.31, 2.36, 2.41 and musl have it; with a frame; of a struct that takes two steps. */
+/* pthread_self() of glibc 2.31, 2.36, 2.41 and musl, one with a frame, and one that subtracts in
+ * two steps. */
 static const uint32_t self_of_11[] = { 0xd53bd040, 0xd11c0000, 0xd65f03c0 };
 static const uint32_t self_of_12[] = { 0xd53bd040, 0xd11d0000, 0xd65f03c0 };
 static const uint32_t self_of_13[] = { 0xd503245f, 0xd53bd040, 0xd11c8000, 0xd65f03c0 };
@@ -202,7 +204,7 @@ static void pthread_self_is_decoded(void **state)
 	CHECK_SELF(self_far, 0x1740);
 }
 
-static void another_pthread_self_is_refused(void **state)
+static void other_pthread_self_code_is_refused(void **state)
 {
 	static const uint32_t other_register[] = { 0xd53bd041, 0xd11d0020, 0xd65f03c0 };
 	static const uint32_t other_result[] = { 0xd53bd040, 0xd11d0001, 0xd65f03c0 };
@@ -221,7 +223,7 @@ static void another_pthread_self_is_refused(void **state)
 	CHECK_SELF_REFUSED(nothing);
 }
 
-/* Code of this process, with room behind it for what is read. */
+/* Learns from CODE in this process's memory, with room behind it, as more bytes are read. */
 #define LEARN(area, architecture, code)                                                       \
 	do {                                                                                  \
 		uint8_t memory[64] = { 0 };                                                   \
@@ -230,7 +232,7 @@ static void another_pthread_self_is_refused(void **state)
 		learn_thread_area(area, architecture, getpid(), (uint64_t)(uintptr_t)memory); \
 	} while (0)
 
-static void thread_area_is_what_all_files_say(void **state)
+static void all_files_must_agree_on_the_thread_area(void **state)
 {
 	const struct architecture *arm64 = &arm64_architecture;
 	struct thread_area area = { 0 };
@@ -249,7 +251,7 @@ static void thread_area_is_what_all_files_say(void **state)
 	assert_non_null(thread_area_objection(&area, arm64));
 }
 
-static void thread_area_is_none_where_the_pointer_is_it(void **state)
+static void x86_64_needs_no_thread_area(void **state)
 {
 	struct thread_area area = { 0 };
 
@@ -279,7 +281,7 @@ static void any_bytes_are_safe(void **state)
 	}
 }
 
-/* Checks how many bytes of CODE are before the instruction to trap; EXPECTED -1: it has none. */
+/* Checks how many bytes of CODE are before the instruction to trap; EXPECTED -1: there is none. */
 static void check_trap(long expected, size_t length, const char *code)
 {
 	uint8_t *copy = malloc(length);
@@ -313,13 +315,13 @@ static void first_instruction_to_trap_is_found(void **state)
 	TRAP(3, "\xf6\x57\x10\x55");			 /* notb 16(%rdi) */
 	TRAP(5, "\xf2\x0f\x10\x47\x10\x55");		 /* movsd 16(%rdi),%xmm0 */
 	TRAP(-1, "\xb8\x27\0\0\0\x0f\x05");		 /* mov, syscall */
-	TRAP(-1, "\x66\x90");				 /* which the kernel steps through */
+	TRAP(-1, "\x66\x90");				 /* not emulated by the kernel */
 	TRAP(-1, "\x48\x55");
 	TRAP(-1, "\xe8\0\0\0\0");		     /* call */
 	TRAP(8, "\x66\x48\x81\xc7\1\2\x55\x55\x55"); /* add of 64 bits, with 4 bytes */
-	TRAP(-1, "\xff\x25\0\0\0\0\x55");	     /* jmp to what is in memory */
+	TRAP(-1, "\xff\x25\0\0\0\0\x55");	     /* jmp through memory */
 	TRAP(-1, "\xc3\x55");
-	TRAP(-1, "\x48\x83\xec\x08"); /* the end */
+	TRAP(-1, "\x48\x83\xec\x08"); /* the code ends */
 	TRAP(-1, "\x0f");
 	TRAP(-1, "\x48\x8b");
 	TRAP(-1, "");
@@ -334,11 +336,11 @@ int main(void)
 		cmocka_unit_test(other_x86_64_code_is_refused),
 		cmocka_unit_test(aarch64_is_decoded),
 		cmocka_unit_test(other_aarch64_code_is_refused),
-		cmocka_unit_test(what_returns_the_first_word_is_known),
+		cmocka_unit_test(functions_that_return_the_first_word_are_recognized),
 		cmocka_unit_test(pthread_self_is_decoded),
-		cmocka_unit_test(another_pthread_self_is_refused),
-		cmocka_unit_test(thread_area_is_what_all_files_say),
-		cmocka_unit_test(thread_area_is_none_where_the_pointer_is_it),
+		cmocka_unit_test(other_pthread_self_code_is_refused),
+		cmocka_unit_test(all_files_must_agree_on_the_thread_area),
+		cmocka_unit_test(x86_64_needs_no_thread_area),
 		cmocka_unit_test(first_instruction_to_trap_is_found),
 		cmocka_unit_test(any_bytes_are_safe),
 	};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The beginnings of eval loops for aarch64, whose machine code is understood anywhere. */
+/* The beginnings of aarch64 eval loops.  Their machine code is decoded on any machine. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -36,7 +36,7 @@ static const uint32_t of_debian[] = {
 #define NOP	     0xd503201f
 #define BRANCH	     0x14000004
 
-/* Of a copy of just this length, so that AddressSanitizer sees a read beyond it. */
+/* Decodes a copy of exactly this length, so that AddressSanitizer detects a read beyond it. */
 static bool decode(const uint32_t *code, size_t length, struct entry_gap *gap)
 {
 	struct offsets offsets;
@@ -78,7 +78,7 @@ static void finds_the_gap(void **state)
 	assert_gap(of_debian, COUNT(of_debian), LINK + 1, OWNER, PREVIOUS - LINK, 7);
 }
 
-static void finds_one_in_which_the_caller_is_linked(void **state)
+static void finds_a_gap_with_the_caller_already_linked(void **state)
 {
 	uint32_t code[COUNT(of_debian)];
 
@@ -89,8 +89,8 @@ static void finds_one_in_which_the_caller_is_linked(void **state)
 	assert_gap(code, COUNT(code), LINK + 1, OWNER, 0, 0);
 }
 
-/* As the source has it, and as gcc makes it for other processors. */
-static void finds_none_where_all_is_written_first(void **state)
+/* The source has this order, and gcc keeps it for other processors. */
+static void finds_no_gap_if_the_frame_is_linked_last(void **state)
 {
 	uint32_t code[COUNT(of_debian)];
 
@@ -111,8 +111,8 @@ static void finds_the_entry_by_the_frame_pointer(void **state)
 	assert_gap(code, COUNT(code), LINK + 1, OWNER, PREVIOUS - LINK, 7);
 }
 
-/* Each in place of an instruction that tells. */
-static void claims_nothing_else(void **state)
+/* Each replaces an instruction that the decoder relies on. */
+static void refuses_other_code(void **state)
 {
 	static const struct {
 		uint32_t at, word;
@@ -120,17 +120,17 @@ static void claims_nothing_else(void **state)
 		{ 11, NOP },		   /* no caller's frame is loaded */
 		{ 11, 0xf9402447 },	   /* from another register */
 		{ 11, 0xf9402807 },	   /* another field */
-		{ 12, NOP },		   /* nothing of the stack ... */
+		{ 12, NOP },		   /* no stack address is computed ... */
 		{ 12, 0x910603e4 },	   /* ... in this register */
 		{ 13, NOP },		   /* its address is not stored */
 		{ 13, 0xf9000aa3 },	   /* to another field */
 		{ LINK, NOP },		   /* no link */
 		{ LINK, 0xf9002414 },	   /* to another frame */
 		{ LINK, 0xf9002435 },	   /* from another register */
-		{ PREVIOUS, NOP },	   /* not all is stored */
+		{ PREVIOUS, NOP },	   /* the caller is not stored */
 		{ PREVIOUS, 0xa91823e6 },  /* another register than was loaded */
-		{ OWNER, NOP },		   /* likewise */
-		{ OWNER - 1, BRANCH },	   /* not in this order */
+		{ OWNER, NOP },		   /* the owner is not stored */
+		{ OWNER - 1, BRANCH },	   /* b: not in this order */
 		{ OWNER - 1, 0x54000080 }, /* b.eq */
 		{ OWNER - 1, 0xb4000087 }, /* cbz x7 */
 		{ OWNER - 1, 0x94000004 }, /* bl */
@@ -168,10 +168,10 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(finds_the_gap),
-		cmocka_unit_test(finds_one_in_which_the_caller_is_linked),
-		cmocka_unit_test(finds_none_where_all_is_written_first),
+		cmocka_unit_test(finds_a_gap_with_the_caller_already_linked),
+		cmocka_unit_test(finds_no_gap_if_the_frame_is_linked_last),
 		cmocka_unit_test(finds_the_entry_by_the_frame_pointer),
-		cmocka_unit_test(claims_nothing_else),
+		cmocka_unit_test(refuses_other_code),
 		cmocka_unit_test(any_code_is_safe),
 	};
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* When the stack of a thread counts that was walked from outside. */
+/* A stack that user space walked counts only if its thread slept meanwhile. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -19,11 +19,11 @@
 #define NOW	2000
 #define TID(i)	(100 + (i))
 
-/* The kernel's side. */
+/* The threads as BPF lists them. */
 static struct thread {
 	struct blocked_thread as_listed, as_proved;
-	bool runs;    /* when it is to be proved that it has slept */
-	bool has_run; /* when it is entered */
+	bool runs;    /* when it is listed again */
+	bool has_run; /* before it is entered */
 	bool entered, withdrawn;
 	int64_t since;
 } threads[THREADS];
@@ -57,7 +57,7 @@ WRAP(ssize_t, blocked_list__read, struct blocked_list *list, bool entered,
 	(void)list;
 	lists += !entered;
 	*result = xgrow(*result, capacity, THREADS, sizeof(**result));
-	/* The kernel may go through them in any order. */
+	/* BPF may list them in any order. */
 	for (unsigned int i = thread_count; i-- > 0;)
 		if (threads[i].entered == entered && !(entered && threads[i].runs))
 			(*result)[count++] = entered ? threads[i].as_proved : threads[i].as_listed;
@@ -182,7 +182,7 @@ static int tear_down(void **state)
 	return 0;
 }
 
-/* Walks all of them; the machine may be slow. */
+/* Works until all threads are walked: a slow machine needs several slices. */
 static void work(uint64_t puts, int64_t now)
 {
 	do
@@ -208,7 +208,6 @@ static void threads_that_sleep_count(void **state)
 	assert_int_equal(codes_forgotten, 0);
 }
 
-/* Thread 1 alone counts. */
 static void only_the_second_counts(void)
 {
 	work(1, NOW);
@@ -219,7 +218,7 @@ static void only_the_second_counts(void)
 	assert_true(codes_forgotten > 0);
 }
 
-static void one_that_ran_meanwhile_does_not(void **state)
+static void a_thread_that_ran_meanwhile_does_not_count(void **state)
 {
 	(void)state;
 	threads[0].as_proved.switches++;
@@ -229,7 +228,7 @@ static void one_that_ran_meanwhile_does_not(void **state)
 	assert_false(threads[1].withdrawn);
 }
 
-static void one_that_sleeps_otherwise_does_not(void **state)
+static void a_thread_in_another_sleep_does_not_count(void **state)
 {
 	(void)state;
 	threads[0].as_proved.state = 2;
@@ -238,8 +237,8 @@ static void one_that_sleeps_otherwise_does_not(void **state)
 	assert_true(threads[0].withdrawn && threads[2].withdrawn);
 }
 
-/* BPF has seen it at a switch. */
-static void one_with_a_wait_of_its_own_keeps_that(void **state)
+/* BPF has entered a wait for it at a switch. */
+static void a_thread_with_its_own_wait_keeps_it(void **state)
 {
 	(void)state;
 	threads[0].has_run = threads[2].has_run = true;
@@ -247,7 +246,7 @@ static void one_with_a_wait_of_its_own_keeps_that(void **state)
 	assert_false(threads[0].withdrawn || threads[2].withdrawn);
 }
 
-static void one_whose_process_is_no_target_any_more_is_not_walked(void **state)
+static void threads_of_a_former_target_are_not_walked(void **state)
 {
 	(void)state;
 	threads[0].as_listed.serial = 0;
@@ -256,7 +255,7 @@ static void one_whose_process_is_no_target_any_more_is_not_walked(void **state)
 	assert_int_equal(definitions, THREADS - 1);
 }
 
-static void they_are_listed_again_with_a_new_target(void **state)
+static void threads_are_listed_again_after_a_new_target(void **state)
 {
 	(void)state;
 	thread_count = 1;
@@ -265,7 +264,7 @@ static void they_are_listed_again_with_a_new_target(void **state)
 	work(1, NOW);
 	assert_int_equal(lists, 1);
 	thread_count = THREADS;
-	/* Not at once. */
+	/* Not at once: lists have a pause between them. */
 	blocked_threads__work(blocked, 2, NOW);
 	assert_in_range(blocked_threads__due(blocked), NOW + 1, NOW + 1000000000);
 	assert_int_equal(lists, 1);
@@ -273,7 +272,7 @@ static void they_are_listed_again_with_a_new_target(void **state)
 	assert_int_equal(lists, 2);
 	assert_int_equal(definitions, THREADS);
 	assert_int_equal(threads[0].since, SINCE);
-	/* It is sampled since then. */
+	/* The new target is sampled from that list on. */
 	assert_int_equal(threads[1].since, NOW + 1000000000);
 }
 
@@ -296,11 +295,11 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(threads_that_sleep_count),
-		TEST(one_that_ran_meanwhile_does_not),
-		TEST(one_that_sleeps_otherwise_does_not),
-		TEST(one_with_a_wait_of_its_own_keeps_that),
-		TEST(one_whose_process_is_no_target_any_more_is_not_walked),
-		TEST(they_are_listed_again_with_a_new_target),
+		TEST(a_thread_that_ran_meanwhile_does_not_count),
+		TEST(a_thread_in_another_sleep_does_not_count),
+		TEST(a_thread_with_its_own_wait_keeps_it),
+		TEST(threads_of_a_former_target_are_not_walked),
+		TEST(threads_are_listed_again_after_a_new_target),
 		TEST(nothing_is_walked_before_it_begins),
 	};
 

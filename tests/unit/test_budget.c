@@ -13,22 +13,22 @@
 #define SECOND 1000000000LL
 #define CPUS   4
 
-/* So much in 10 s that the rate is lowered at once. */
+/* A share of all CPUs that lowers the rate after one interval of 10 s. */
 #define TOO_MUCH 0.05
 
-/* What has been used, as time goes on. */
+/* The agent's use over time. */
 struct run {
 	struct budget budget;
 	struct budget_use use;
 	struct budget_limits limits;
 	double wanted_hz, rate_hz;
-	/* The last window: a process, by its index, for each service. */
+	/* The last window has one process per service. */
 	uint64_t samples[8];
 	size_t count;
 	unsigned int shifts[8];
 };
 
-/* Process NUMBER, which has SAMPLES. */
+/* Adds process NUMBER with SAMPLES. */
 static void add_process(struct profile *profile, uint32_t number, uint64_t samples)
 {
 	uint32_t function = profile__function(profile, &(struct profile_function){ 0 });
@@ -64,7 +64,7 @@ static double judge(struct run *run)
 	return run->rate_hz;
 }
 
-/* The rate after 10 s more, in which it took SHARE of all CPUs. */
+/* Returns the rate after 10 s more, in which the agent used SHARE of all CPUs. */
 static double pass_once(struct run *run, double share, uint64_t bytes)
 {
 	run->use.now_ns += 10 * SECOND;
@@ -74,8 +74,8 @@ static double pass_once(struct run *run, double share, uint64_t bytes)
 	return judge(run);
 }
 
-/* The same; where that is another rate, as much time more: what had that rate for a part of its
- * time alone is not judged. */
+/* Same.  If the rate changes, 10 s more: an interval that was partly at the old rate is not
+ * judged. */
 static double pass(struct run *run, double share, uint64_t bytes)
 {
 	double rate_hz = pass_once(run, share, bytes);
@@ -91,12 +91,12 @@ static struct run begin(double wanted_hz)
 {
 	struct run run = { .wanted_hz = wanted_hz, .limits = { .cpu = 0.01, .bytes = 100 << 20 } };
 
-	/* The start costs much, and is not judged. */
+	/* The cost of the start is not judged. */
 	assert_true(pass(&run, 0.9, 0) == wanted_hz);
 	return run;
 }
 
-static void little_changes_nothing(void **state)
+static void little_use_changes_nothing(void **state)
 {
 	struct run run = begin(19);
 
@@ -106,7 +106,7 @@ static void little_changes_nothing(void **state)
 	assert_int_equal(run.budget.lowerings[0][0] + run.budget.lowerings[1][0], 0);
 }
 
-static void too_much_halves_it(void **state)
+static void too_much_use_halves_the_rate(void **state)
 {
 	struct run run = begin(19);
 
@@ -122,7 +122,7 @@ static void too_much_halves_it(void **state)
 	assert_true(pass(&run, 1, 0) == BUDGET_RATE_MIN);
 }
 
-static void what_cannot_be_kept_is_told_until_it_is(void **state)
+static void an_unkept_limit_is_reported_until_it_is_kept(void **state)
 {
 	struct run run = begin(2);
 
@@ -131,7 +131,7 @@ static void what_cannot_be_kept_is_told_until_it_is(void **state)
 	assert_false(run.budget.unkept);
 	pass(&run, TOO_MUCH, 0);
 	assert_true(run.budget.unkept);
-	/* Not as soon as it is a bit less. */
+	/* A little less use does not clear it at once. */
 	pass(&run, 0.009, 0);
 	assert_true(run.budget.unkept);
 	for (int i = 0; i < 6; i++)
@@ -145,8 +145,8 @@ static void what_cannot_be_kept_is_told_until_it_is(void **state)
 	assert_false(run.budget.unkept);
 }
 
-/* As a job once a minute may cause it: on average it is less than it may be. */
-static void now_and_then_changes_nothing(void **state)
+/* A job once a minute may cause such peaks.  The average is within the limit. */
+static void rare_peaks_change_nothing(void **state)
 {
 	struct run run = begin(16);
 
@@ -156,13 +156,13 @@ static void now_and_then_changes_nothing(void **state)
 		for (int quiet = 0; quiet < 5; quiet++)
 			assert_true(pass(&run, 0.002, 0) == 16);
 	}
-	/* A little too much does in time. */
+	/* Steady use slightly above the limit lowers the rate in time. */
 	for (int i = 0; i < 12; i++)
 		assert_true(pass(&run, 0.012, 0) == 16);
 	for (int i = 0; i < 12; i++)
 		pass(&run, 0.012, 0);
 	assert_true(run.rate_hz == 8);
-	/* Nor does it keep the rate low. */
+	/* Peaks do not keep the rate low. */
 	for (int i = 0; i < 12; i++) {
 		pass(&run, 0.012, 0);
 		for (int quiet = 0; quiet < 2; quiet++)
@@ -171,8 +171,8 @@ static void now_and_then_changes_nothing(void **state)
 	assert_true(run.rate_hz == 16);
 }
 
-/* Memory that is used at any rate does not keep the rate where time had it lowered. */
-static void it_comes_back_beside_much_memory(void **state)
+/* If the rate was lowered for CPU time, memory that is used at any rate does not keep it low. */
+static void the_rate_recovers_despite_much_memory(void **state)
 {
 	struct run run = begin(16);
 
@@ -184,9 +184,9 @@ static void it_comes_back_beside_much_memory(void **state)
 	assert_true(run.rate_hz == 16);
 }
 
-/* Much of what it costs may be none of its samples: the rate is raised in spite of it, though not
- * as soon as where it costs little. */
-static void it_comes_back_beside_what_it_costs_anyway(void **state)
+/* Much of the cost may not depend on samples.  So the rate is raised even at 90 % of the limit,
+ * but later than with little use. */
+static void the_rate_recovers_despite_fixed_costs(void **state)
 {
 	struct run run = begin(16);
 	unsigned int passes = 1;
@@ -198,8 +198,8 @@ static void it_comes_back_beside_what_it_costs_anyway(void **state)
 	assert_in_range(passes, 12, 20);
 }
 
-/* A while of much, however long it took to get down, is no reason to be slow afterwards. */
-static void it_comes_back_soon_from_afar(void **state)
+/* After a long time of high use, the rate rises again as soon as after a short one. */
+static void the_rate_recovers_fast_from_the_minimum(void **state)
 {
 	struct run run = begin(16);
 	unsigned int passes = 0;
@@ -210,7 +210,7 @@ static void it_comes_back_soon_from_afar(void **state)
 	for (; run.rate_hz < 16; passes++)
 		pass(&run, 0.001, 0);
 	assert_in_range(passes, 4 * 3, 4 * 6);
-	/* Nor is a doubling that did for a while. */
+	/* So it does after a doubling that lasted for a while. */
 	for (int i = 0; i < 1000; i++)
 		pass(&run, 0.001, 0);
 	for (int i = 0; i < 10; i++) {
@@ -223,7 +223,7 @@ static void it_comes_back_soon_from_afar(void **state)
 	}
 }
 
-static void it_is_never_raised_over_what_is_wanted(void **state)
+static void the_rate_never_exceeds_the_wanted_one(void **state)
 {
 	struct run run = begin(0.5);
 
@@ -232,7 +232,7 @@ static void it_is_never_raised_over_what_is_wanted(void **state)
 	assert_true(pass(&run, 0, 0) == 0.5);
 }
 
-/* Passes until the rate is RATE_HZ: how many. */
+/* Returns after how many passes the rate is RATE_HZ. */
 static unsigned int wait_for(struct run *run, double rate_hz)
 {
 	unsigned int passes = 1;
@@ -242,7 +242,7 @@ static unsigned int wait_for(struct run *run, double rate_hz)
 	return passes;
 }
 
-static void it_comes_back_later_and_later(void **state)
+static void repeated_recoveries_take_longer(void **state)
 {
 	struct run run = begin(16);
 	unsigned int first, second;
@@ -259,8 +259,8 @@ static void it_comes_back_later_and_later(void **state)
 	}
 }
 
-/* Though most of what it takes it takes at any rate. */
-static void it_comes_back_from_too_much_memory(void **state)
+/* Most of the memory does not depend on the rate. */
+static void the_rate_recovers_from_too_much_memory(void **state)
 {
 	struct run run = begin(16);
 	unsigned int passes = 1;
@@ -270,7 +270,7 @@ static void it_comes_back_from_too_much_memory(void **state)
 	while (pass(&run, 0.001, 75 << 20) != 16)
 		assert_in_range(++passes, 1, 100);
 	assert_true(passes >= 3);
-	/* Near the limit it stays. */
+	/* Near the limit, the rate stays low. */
 	assert_true(pass(&run, 0.001, 101 << 20) == 8);
 	assert_true(run.budget.lowered && run.budget.of_memory);
 	for (int i = 0; i < 100; i++)
@@ -280,7 +280,7 @@ static void it_comes_back_from_too_much_memory(void **state)
 	assert_false(run.budget.lacks_memory);
 }
 
-/* The rate after a time in which it took too much, with COUNT services. */
+/* Returns the rate after an interval of too much use, with COUNT services. */
 static double pass_with(struct run *run, const uint64_t *samples, size_t count)
 {
 	memcpy(run->samples, samples, count * sizeof(samples[0]));
@@ -288,8 +288,9 @@ static double pass_with(struct run *run, const uint64_t *samples, size_t count)
 	return pass(run, TOO_MUCH, 0);
 }
 
-/* First that of what takes most, until it does not any more; then that of all; and back. */
-static void the_busiest_is_lowered_first(void **state)
+/* First the busiest service's rate is lowered, until it no longer dominates; then the common
+ * rate.  They are raised in the reverse order. */
+static void the_busiest_service_is_lowered_first(void **state)
 {
 	static const uint64_t busy[] = { 800, 50, 40, 60 }, less[] = { 400, 50, 40, 60 },
 			      even[] = { 100, 50, 40, 60 };
@@ -305,7 +306,7 @@ static void the_busiest_is_lowered_first(void **state)
 	assert_int_equal(run.budget.lowerings[0][1], 2);
 	assert_true(pass_with(&run, even, 4) == 9.5);
 	assert_int_equal(run.budget.lowerings[0][0], 1);
-	/* Its own rate is not less than the least. */
+	/* The service's rate stays at or above the minimum. */
 	assert_true(pass_with(&run, busy, 4) == 9.5);
 	assert_int_equal(run.shifts[0], 3);
 	assert_true(pass_with(&run, busy, 4) == 4.75);
@@ -318,7 +319,7 @@ static void the_busiest_is_lowered_first(void **state)
 	assert_false(run.budget.lowered);
 }
 
-static void who_dominates(void **state)
+static void dominating_services_are_recognized(void **state)
 {
 	static const struct {
 		uint64_t samples[8];
@@ -328,8 +329,8 @@ static void who_dominates(void **state)
 		{ { 5 }, 1, true },		     /* alone */
 		{ { 80, 20 }, 2, true },	     /* four times */
 		{ { 60, 40 }, 2, false },	     /* not much more */
-		{ { 75, 25 }, 2, false },	     /* three times */
-		{ { 40, 40, 1, 1, 1, 1 }, 6, true }, /* two */
+		{ { 75, 25 }, 2, false },	     /* just three times */
+		{ { 40, 40, 1, 1, 1, 1 }, 6, true }, /* two services */
 		{ { 10, 10, 10, 10 }, 4, false },
 		{ { 9, 1, 1, 1 }, 4, true },
 	};
@@ -344,7 +345,7 @@ static void who_dominates(void **state)
 	}
 }
 
-/* A new process, the first one, has the rate of its service from the next judgement on. */
+/* A new process, here the first, gets the rate of its service at the next judgement. */
 static void processes_of_a_service_have_one_rate(void **state)
 {
 	struct profile *profile = profile__new();
@@ -357,7 +358,7 @@ static void processes_of_a_service_have_one_rate(void **state)
 	(void)state;
 	for (uint32_t i = 0; i < 2; i++)
 		add_process(profile, i + 1, 1);
-	/* It has no samples. */
+	/* This one has no samples, and keeps its shift. */
 	profile__process(profile, 3, 3);
 	assert_true(budget__judge(&run.budget, &run.use, CPUS, &window, shifts) == 19);
 	assert_int_equal(shifts[0], 2);
@@ -368,17 +369,17 @@ static void processes_of_a_service_have_one_rate(void **state)
 	profile__free(profile);
 }
 
-static void another_aim_begins_anew(void **state)
+static void a_new_rate_or_a_looser_limit_begins_anew(void **state)
 {
 	struct run run = begin(16);
 
 	(void)state;
 	assert_true(pass(&run, TOO_MUCH, 0) == 8);
 	run.wanted_hz = 100;
-	/* That was still at the other rate. */
+	/* That interval was still at the old rate. */
 	assert_true(pass_once(&run, TOO_MUCH, 0) == 100);
 	assert_true(pass(&run, TOO_MUCH, 0) == 50);
-	/* Neither the same one does, nor a lower limit. */
+	/* The same rate or a lower limit changes nothing. */
 	assert_true(budget__aim(&run.budget, &run.limits, 100) == 50);
 	run.limits.cpu = 0.005;
 	assert_true(pass_once(&run, 0.004, 0) == 50);
@@ -392,8 +393,8 @@ static void another_aim_begins_anew(void **state)
 	assert_true(pass(&run, 1, 101 << 20) == 100);
 }
 
-/* What the first interval cost is judged, where the aim did not change in it. */
-static void another_aim_before_the_first_judgement(void **state)
+/* New rates before the first interval do not delay the first judgement. */
+static void a_new_rate_before_the_start_delays_no_judgement(void **state)
 {
 	struct run run = { .wanted_hz = 16, .limits.cpu = 0.01 };
 
@@ -404,7 +405,7 @@ static void another_aim_before_the_first_judgement(void **state)
 	assert_true(pass_once(&run, TOO_MUCH, 0) == 8);
 }
 
-static void moments_are_not_judged(void **state)
+static void short_intervals_are_not_judged(void **state)
 {
 	struct run run = begin(16);
 
@@ -419,22 +420,22 @@ static void moments_are_not_judged(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(little_changes_nothing),
-		cmocka_unit_test(too_much_halves_it),
-		cmocka_unit_test(what_cannot_be_kept_is_told_until_it_is),
-		cmocka_unit_test(it_comes_back_beside_what_it_costs_anyway),
-		cmocka_unit_test(it_comes_back_soon_from_afar),
-		cmocka_unit_test(it_comes_back_beside_much_memory),
-		cmocka_unit_test(now_and_then_changes_nothing),
-		cmocka_unit_test(another_aim_before_the_first_judgement),
-		cmocka_unit_test(it_is_never_raised_over_what_is_wanted),
-		cmocka_unit_test(it_comes_back_later_and_later),
-		cmocka_unit_test(it_comes_back_from_too_much_memory),
-		cmocka_unit_test(the_busiest_is_lowered_first),
-		cmocka_unit_test(who_dominates),
+		cmocka_unit_test(little_use_changes_nothing),
+		cmocka_unit_test(too_much_use_halves_the_rate),
+		cmocka_unit_test(an_unkept_limit_is_reported_until_it_is_kept),
+		cmocka_unit_test(the_rate_recovers_despite_fixed_costs),
+		cmocka_unit_test(the_rate_recovers_fast_from_the_minimum),
+		cmocka_unit_test(the_rate_recovers_despite_much_memory),
+		cmocka_unit_test(rare_peaks_change_nothing),
+		cmocka_unit_test(a_new_rate_before_the_start_delays_no_judgement),
+		cmocka_unit_test(the_rate_never_exceeds_the_wanted_one),
+		cmocka_unit_test(repeated_recoveries_take_longer),
+		cmocka_unit_test(the_rate_recovers_from_too_much_memory),
+		cmocka_unit_test(the_busiest_service_is_lowered_first),
+		cmocka_unit_test(dominating_services_are_recognized),
 		cmocka_unit_test(processes_of_a_service_have_one_rate),
-		cmocka_unit_test(another_aim_begins_anew),
-		cmocka_unit_test(moments_are_not_judged),
+		cmocka_unit_test(a_new_rate_or_a_looser_limit_begins_anew),
+		cmocka_unit_test(short_intervals_are_not_judged),
 	};
 
 	log__set_level(LOG_ERROR);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The instructions of call frame information: what word each state becomes. */
+/* Instructions of call frame information, and the row words that result from them. */
 #include "cfi_section.h"
 
-/* What the instructions of one function, that has 2 bytes of code, say of the second one. */
+/* The word at the end of a function of 2 bytes with the call frame instructions CODE. */
 static uint32_t word_as(uint16_t machine, const uint8_t *code, size_t size)
 {
 	put_fde(START, 2, code, size);
@@ -50,7 +50,7 @@ static void test_locations(void **state)
 	assert_int_equal(rows.broken, 0);
 }
 
-/* What comes after a function's end does not count, sound or not. */
+/* Instructions for addresses beyond the function's end are ignored, even invalid ones. */
 static void test_beyond_end(void **state)
 {
 	(void)state;
@@ -69,7 +69,7 @@ static void test_code_factor(void **state)
 	(void)state;
 	section.cie = 0;
 	begin = begin_entry();
-	/* Version 4 has the sizes of an address and of a segment's number. */
+	/* Version 4 has an address size and a segment selector size. */
 	put(BYTES(0, 0, 0, 0, 4, 0, 8, 0, 4, 0x78, 16, CFA_SP(1)));
 	end_entry(begin);
 	put_fde(START, 64, BYTES(0x42, CFA_SP(2)));
@@ -86,14 +86,14 @@ static void test_cfa(void **state)
 	assert_int_equal(word_of(BYTES(0x0d, 6)), ROW(ROW_FP, 1, 0));
 	assert_int_equal(word_of(BYTES(0x0e, 24)), ROW(ROW_SP, 3, 0));
 	assert_int_equal(word_of(BYTES(0x13, 0x7d)), ROW(ROW_SP, 3, 0));
-	/* Another register, a number that no unit divides, one below 0. */
+	/* Another register, an offset that is no multiple of 8, a negative one. */
 	assert_rule(rule_of(BYTES(0x0c, 10, 0)),
 		    (struct unwind_rule){ .base = 10, .ra_offset = -8 });
 	assert_rule(rule_of(BYTES(0x0c, 7, 12)),
 		    (struct unwind_rule){ .base = 7, .offset = 12, .ra_offset = -8 });
 	assert_rule(rule_of(BYTES(0x13, 2)),
 		    (struct unwind_rule){ .base = 7, .offset = -16, .ra_offset = -8 });
-	/* Not a register of the machine; more than a rule has place for. */
+	/* Not a register of the machine; an offset too large for a rule. */
 	assert_int_equal(word_of(BYTES(0x0c, 16, 8)), UNSUPPORTED);
 	assert_int_equal(word_of(BYTES(0x0c, 0x87, 2, 8)), UNSUPPORTED);
 	assert_int_equal(word_of(BYTES(0x0e, 0x80, 0x80, 0x80, 0x80, 0x8)), UNSUPPORTED);
@@ -113,7 +113,7 @@ static void test_limits_of_words(void **state)
 					  .ra_offset = -8,
 					  .fp_offset = -ROW_M_LIMIT * 8,
 					  .flags = RULE_FP_AT_CFA });
-	/* M = 0 would say that it is unchanged. */
+	/* M = 0 would mean an unchanged frame pointer. */
 	assert_rule(rule_of(BYTES(0x86, 0)),
 		    (struct unwind_rule){
 			    .base = 7, .offset = 8, .ra_offset = -8, .flags = RULE_FP_AT_CFA });
@@ -192,7 +192,7 @@ static void test_expressions(void **state)
 	assert_rule(rule_of(BYTES(0x10, 6, 2, 0x76, 8)), from_fp);
 	assert_rule(rule_of(BYTES(0x10, 6, 2, 0x77, 8)), lost);
 	assert_rule(rule_of(BYTES(0x10, 6, 3, 0x76, 8, 0x06)), lost);
-	/* A register takes an expression's place; an offset alone does not. */
+	/* DW_CFA_def_cfa_register replaces an expression; DW_CFA_def_cfa_offset does not. */
 	assert_int_equal(word_of(BYTES(0x0f, 2, 0x77, 16, 0x0d, 6)), ROW(ROW_FP, 1, 0));
 	assert_int_equal(word_of(BYTES(0x0f, 2, 0x77, 16, 0x0e, 24)), ROW(ROW_SP, 2, 0));
 }
@@ -215,7 +215,7 @@ static void test_unsupported_expressions(void **state)
 	for (size_t i = sizeof(code); i < sizeof(long_one); i += 2)
 		long_one[i] = 0x23;
 	assert_int_equal(word_of(long_one, sizeof(long_one)), UNSUPPORTED);
-	/* Each of them counts. */
+	/* Unsupported rows are merged, but each counts. */
 	put_usual_cie();
 	put_fde(START, 4, BYTES(0x0f, 0, NEXT, NEXT, 0x0e, 8, NEXT, CFA_SP(2)));
 	assert_rows(ROWS({ START, UNSUPPORTED }, { START + 3, ROW(ROW_SP, 2, 0) },
@@ -275,7 +275,7 @@ static void test_arm64(void **state)
 		{ { 0x0c, 29, 32, 0x9d, 4, 0x9e, 3 }, ROW(ROW_FP, 4, 4) },
 		{ { 0x0e, 16, 0x9e, 2 }, ROW(ROW_RA, 2, 2) },
 		{ { 0x07, 30 }, END },
-		{ { 0x0c, 29, 16, 0x9e, 2 }, RULE(0) },	     /* ROW_RA is from sp alone */
+		{ { 0x0c, 29, 16, 0x9e, 2 }, RULE(0) },	     /* ROW_RA counts from sp only */
 		{ { 0x0e, 32, 0x9d, 4, 0x9e, 2 }, RULE(0) }, /* not side by side */
 		{ { 0x0e, 32, 0x9d, 4 }, RULE(0) },	     /* the frame pointer alone */
 		{ { 0x09, 30, 3 }, RULE(0) },

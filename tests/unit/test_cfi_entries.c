@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The entries of call frame information: their order, forms and bounds, sound or not. */
+/* Entries of call frame information: their order, encodings and bounds, valid and broken. */
 #include <errno.h>
 
 #include "cfi_section.h"
@@ -27,7 +27,7 @@ static void test_signal_frame(void **state)
 	assert_rows(ROWS({ START, SIGNAL }, { START + 2, NO_CODE }));
 }
 
-/* In any order, with gaps, empty and removed ones, and some that overlap. */
+/* Functions in any order, with gaps; empty, removed and overlapping ones. */
 static void test_functions(void **state)
 {
 	static const uint64_t starts[] = { START, START + 8, START + 0x20, START + 0x22 };
@@ -62,7 +62,7 @@ static void test_empty(void **state)
 	assert_int_equal(read_as(EM_RISCV), -ENOTSUP);
 }
 
-/* The forms of addresses, from where they lie, and augmentation data that is skipped. */
+/* Encodings of addresses, absolute and relative, and augmentation data that is skipped. */
 static void test_pointers(void **state)
 {
 	static const struct {
@@ -104,7 +104,7 @@ static void test_64_bit_lengths(void **state)
 	put(BYTES(CFA_SP(2)));
 	assert_rows(ROWS({ START, ROW(ROW_SP, 2, 0) }, { START + 2, NO_CODE }));
 	assert_int_equal(rows.broken, 0);
-	/* One that is longer than anything. */
+	/* An entry with an impossible length. */
 	put_number(UINT32_MAX, 4);
 	put_number(UINT64_MAX - 8, 8);
 	assert_int_equal(read_as(EM_X86_64), 0);
@@ -139,7 +139,7 @@ static void test_broken_shared_entries(void **state)
 	put_bad_cie("zRRRRRRRR", 1);
 	assert_rows(NULL, 0);
 	assert_int_equal(rows.broken, 8);
-	/* With instructions that are not sound, the addresses are known. */
+	/* If only the instructions are invalid, the addresses are still known. */
 	section.size = 0;
 	put_cie("", NULL, 0, BYTES(0x3f));
 	put_fde(START, 2, BYTES(CFA_SP(2)));
@@ -166,7 +166,7 @@ static void test_broken_functions(void **state)
 	put_fde(START, 4, BYTES(0));
 	for (size_t i = 0; i < count; i++)
 		put_fde(START + 4 * (i + 1), 4, codes[i], sizeof(codes[i]));
-	/* Back. */
+	/* DW_CFA_set_loc goes back. */
 	put_fde(0x2000, 4, BYTES(NEXT, CFA_SP(2), 0x01, 0, 0x20, 0, 0, 0, 0, 0, 0));
 	assert_rows(ROWS({ START, ROW(ROW_SP, 1, 0) }, { START + 4, UNSUPPORTED },
 			 { START + 8, UNSUPPORTED }, { START + 12, UNSUPPORTED },
@@ -174,7 +174,7 @@ static void test_broken_functions(void **state)
 			 { START + 24, UNSUPPORTED }, { START + 28, NO_CODE },
 			 { 0x2000, UNSUPPORTED }, { 0x2004, NO_CODE }));
 	assert_int_equal(rows.broken, count + 1);
-	/* Over the end of the addresses; from another CIE than there is. */
+	/* A function beyond the last address, and two whose CIE does not exist. */
 	put_fde(UINT64_MAX - 4, 8, BYTES(0));
 	section.cie++;
 	put_fde(0x3000, 8, BYTES(0));
@@ -185,7 +185,7 @@ static void test_broken_functions(void **state)
 	assert_int_equal(rows.count, count + 4);
 }
 
-/* Also where the row before would hold: what stands in one is not the other. */
+/* Each function begins a new row, even if the row before it has the same word. */
 static void test_adjacent_functions(void **state)
 {
 	(void)state;
@@ -196,7 +196,7 @@ static void test_adjacent_functions(void **state)
 			 { START + 8, NO_CODE }));
 }
 
-/* The sanitizer watches the end of each. */
+/* Each part is copied, so that AddressSanitizer detects a read beyond it. */
 static void test_every_cut(void **state)
 {
 	size_t size;

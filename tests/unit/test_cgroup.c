@@ -96,7 +96,7 @@ static void test_pods(void **state)
 		{ "/system.slice/containerd.service/kubepods-burstable-pod" POD_
 		  ".slice:cri-containerd:" ID,
 		  ID, "containerd", POD, NULL },
-		/* What a container starts in itself. */
+		/* Containers and services inside a container. */
 		{ "/kubepods/burstable/pod" POD "/" NODE "/docker/" ID, ID, "docker", POD, NULL },
 		{ BURST "cri-containerd-" ID ".scope/system.slice/nginx.service", ID, "containerd",
 		  POD, "nginx.service" },
@@ -180,7 +180,7 @@ static void test_units(void **state)
 	CHECK(table);
 }
 
-static void test_nothing_to_tell(void **state)
+static void test_other_paths(void **state)
 {
 	static const struct known table[] = {
 		{ "/", NULL, NULL, NULL, NULL },
@@ -196,7 +196,7 @@ static void test_nothing_to_tell(void **state)
 		{ "/task/" MIRROR "-2531612879", NULL, NULL, NULL, NULL },
 		{ "/lxc", NULL, NULL, NULL, NULL },
 		{ "/lxc.payload.", NULL, NULL, NULL, NULL },
-		/* Of a cgroup namespace beside that of the process. */
+		/* Paths outside the reader's cgroup namespace. */
 		{ "/../../pod" POD "/" ID, ID, NULL, POD, NULL },
 		{ "/../docker-" ID ".scope", ID, "docker", NULL, NULL },
 		{ ":a:b:" ID, ID, NULL, NULL, NULL },
@@ -216,10 +216,10 @@ static void check_choice(const char *lines, const char *path, const char *unit)
 	cgroup__free(&cgroup);
 }
 
-static void test_which_line_tells_most(void **state)
+static void test_choice_of_a_line(void **state)
 {
 	(void)state;
-	/* Version 1, and both. */
+	/* Version 1 alone, and together with version 2. */
 	check_choice("12:pids:/system.slice/a.service\n4:memory:/system.slice\n"
 		     "1:name=systemd:/system.slice/a.service\n",
 		     "/system.slice/a.service", "a.service");
@@ -227,13 +227,13 @@ static void test_which_line_tells_most(void **state)
 	check_choice("9:cpu,cpuacct:/c\n3:pids:/p\n", "/c", NULL);
 	check_choice("1:name=systemd:/s\n0::/v2\n", "/v2", NULL);
 	check_choice("4:memory:/batch\n1:name=systemd:/\n0::/\n", "/batch", NULL);
-	/* Docker's, which the second version knows by what has started it. */
+	/* A Docker container, for which version 2 shows the service that started it. */
 	check_choice("4:memory:/docker/" ID "\n1:name=systemd:/docker/" ID
 		     "\n0::/system.slice/containerd.service\n",
 		     "/docker/" ID, NULL);
 	check_choice("0::/system.slice/a.service (deleted)\n", "/system.slice/a.service",
 		     "a.service");
-	/* A colon in the path, no line, none of its form, one that was cut. */
+	/* A colon in the path, no line, malformed lines, a cut line. */
 	check_choice("0::/a:b.service\n", "/a:b.service", "a:b.service");
 	check_choice("", NULL, NULL);
 	check_choice("0\n:\n0:\n0::\n", NULL, NULL);
@@ -257,7 +257,7 @@ static void test_within(void **state)
 	assert_false(cgroup__is_within("", NULL, "/"));
 }
 
-/* What was named in one hierarchy is not another one's of the same path. */
+/* A path of one hierarchy does not match the same path in another. */
 static void test_within_a_hierarchy(void **state)
 {
 	const char *lines = "7:cpu,cpuacct:/batch\n4:memory:/web\n1:name=systemd:/web/a.service\n"
@@ -277,7 +277,7 @@ static void test_within_a_hierarchy(void **state)
 	assert_false(cgroup__is_within(lines, "rw,name=system", "/web"));
 }
 
-/* On this machine's own mounts. */
+/* Uses the cgroup mounts of this machine. */
 static void test_folders(void **state)
 {
 	char line[1024], root[512], point[512], type[16], folder[600];
@@ -322,8 +322,8 @@ int main(void)
 		cmocka_unit_test(test_nodes_in_containers),
 		cmocka_unit_test(test_other_containers),
 		cmocka_unit_test(test_units),
-		cmocka_unit_test(test_nothing_to_tell),
-		cmocka_unit_test(test_which_line_tells_most),
+		cmocka_unit_test(test_other_paths),
+		cmocka_unit_test(test_choice_of_a_line),
 		cmocka_unit_test(test_within),
 		cmocka_unit_test(test_within_a_hierarchy),
 		cmocka_unit_test(test_folders),

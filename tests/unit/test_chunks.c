@@ -45,7 +45,7 @@ static void takes_one_after_another(void **state)
 	assert_int_equal(unwind_maps.made, 0);
 	assert_int_equal(take(chunks, WORD, 3, false), 0);
 	assert_int_equal(take(chunks, WORD, 1, false), 3);
-	/* Each thing at a multiple of its size. */
+	/* Each element is at a multiple of its size. */
 	assert_int_equal(take(chunks, MAPPING, 2, true), 1);
 	assert_int_equal(take(chunks, WORD, 1, false), 3 * MAPPING / WORD);
 	assert_int_equal(chunks->used, 3 * MAPPING + WORD);
@@ -54,7 +54,7 @@ static void takes_one_after_another(void **state)
 	chunks__free(NULL);
 }
 
-static void what_is_written_is_in_the_maps(void **state)
+static void writes_reach_the_maps(void **state)
 {
 	struct chunks *chunks = chunks__new(CHUNKS_FD, 4 * CHUNK_SIZE);
 	uint32_t first = take(chunks, WORD, 3 * CHUNK_ROWS, false);
@@ -69,15 +69,15 @@ static void what_is_written_is_in_the_maps(void **state)
 	chunks__free(chunks);
 }
 
-/* What BPF looks up at once does not cross the end of a chunk. */
-static void keeps_in_one_chunk_what_is_to_be(void **state)
+/* Elements that BPF looks up together do not cross the end of a chunk. */
+static void keeps_elements_in_one_chunk(void **state)
 {
 	struct chunks *chunks = chunks__new(CHUNKS_FD, 8 * CHUNK_SIZE);
 
 	(void)state;
 	take(chunks, WORD, CHUNK_ROWS - 2 * MAPPING / WORD, false);
 	assert_int_equal(take(chunks, MAPPING, 2, true), CHUNK_MAPPINGS - 2);
-	/* What ends a chunk is in it. */
+	/* Elements that end with the chunk fit in it. */
 	assert_int_equal(unwind_maps.made, 1);
 	take(chunks, WORD, 1, false);
 	assert_int_equal(take(chunks, MAPPING, CHUNK_MAPPINGS, true), 2 * CHUNK_MAPPINGS);
@@ -87,7 +87,7 @@ static void keeps_in_one_chunk_what_is_to_be(void **state)
 	chunks__free(chunks);
 }
 
-/* In whole chunks. */
+/* The budget allows whole chunks only. */
 static void takes_no_more_than_the_budget(void **state)
 {
 	struct chunks *chunks = chunks__new(CHUNKS_FD, 3 * CHUNK_SIZE - 1);
@@ -108,13 +108,13 @@ static void takes_no_more_than_the_budget(void **state)
 	assert_refuses(chunks, WORD, 1, false, -ENOSPC);
 	chunks__free(chunks);
 
-	/* There are no more places than that in the map. */
+	/* The map has UNWIND_CHUNKS_MAX entries. */
 	chunks = chunks__new(CHUNKS_FD, UINT64_MAX);
 	assert_refuses(chunks, WORD, (size_t)UNWIND_CHUNKS_MAX * CHUNK_ROWS + 1, false, -ENOSPC);
 	chunks__free(chunks);
 }
 
-static void tells_what_the_kernel_refuses(void **state)
+static void reports_kernel_errors(void **state)
 {
 	struct chunks *chunks = chunks__new(CHUNKS_FD, 2 * CHUNK_SIZE);
 
@@ -132,7 +132,7 @@ static void tells_what_the_kernel_refuses(void **state)
 	assert_int_equal(fcntl(unwind_maps.last_fd, F_GETFD), -1);
 }
 
-/* With the chunks that there are; the kernel waits for samples where one is put into its place. */
+/* The chunks are kept.  One is installed again: that waits until running samples have ended. */
 static void begins_anew(void **state)
 {
 	struct chunks *chunks = chunks__new(CHUNKS_FD, 2 * CHUNK_SIZE);
@@ -158,9 +158,9 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, clear, clear)
 	const struct CMUnitTest tests[] = {
-		TEST(takes_one_after_another),		TEST(what_is_written_is_in_the_maps),
-		TEST(keeps_in_one_chunk_what_is_to_be), TEST(takes_no_more_than_the_budget),
-		TEST(tells_what_the_kernel_refuses),	TEST(begins_anew),
+		TEST(takes_one_after_another),	   TEST(writes_reach_the_maps),
+		TEST(keeps_elements_in_one_chunk), TEST(takes_no_more_than_the_budget),
+		TEST(reports_kernel_errors),	   TEST(begins_anew),
 	};
 #undef TEST
 

@@ -58,8 +58,9 @@ static bool lives(struct fake_code *fake, uint64_t count)
 	return code__is_alive(getpid(), &fake->offsets, 0, (uintptr_t)fake->object);
 }
 
-/* By the word before its type, as the versions count, and as allocators use it afterwards. */
-static void freed_code_is_told(void **state)
+/* The word before the type is a reference count, in the forms of all versions, or what allocators
+ * write there afterwards. */
+static void freed_code_is_recognized(void **state)
 {
 	const uint64_t living[] = { 1, 999999999, 0xffffffff, 1ULL << 48 | 3ULL << 30 };
 	const uint64_t freed[] = { 0, 0x7f1234567890, 0x55d01234a5b0, 0x55d01234a };
@@ -72,7 +73,7 @@ static void freed_code_is_told(void **state)
 	for (int i = 0; i < 4; i++)
 		assert_false(lives(&fake, freed[i]));
 	assert_false(code__is_alive(getpid(), &fake.offsets, 0, 4096));
-	/* Two addresses of a heap that lies low. */
+	/* An address in a heap that lies low may look like a count.  Then the type decides. */
 	fake_put(fake.object, fake.offsets.object_type - 8, 0xf0860d0, 8);
 	assert_true(
 		code__is_alive(getpid(), &fake.offsets, FAKE_CODE_TYPE, (uintptr_t)fake.object));
@@ -81,8 +82,8 @@ static void freed_code_is_told(void **state)
 		code__is_alive(getpid(), &fake.offsets, FAKE_CODE_TYPE, (uintptr_t)fake.object));
 }
 
-/* Two counts, of which the upper one has flags in its lowest bits. */
-static void freed_code_is_told_without_a_gil(void **state)
+/* There are a local and a shared count.  The shared one has flags in its two lowest bits. */
+static void freed_code_is_recognized_without_a_gil(void **state)
 {
 	struct fake_code fake;
 	uint64_t object = (uintptr_t)fake.object;
@@ -99,7 +100,7 @@ static void freed_code_is_told_without_a_gil(void **state)
 	assert_true(code__is_alive(getpid(), &fake.offsets, 0, object));
 }
 
-/* The record that the kernel makes of FAKE: its objects, whole. */
+/* Makes the record of FAKE that BPF would make, with whole objects.  Returns its size. */
 static size_t copy_fake(const struct fake_code *fake, const uint8_t *name, size_t filename_bytes,
 			struct code_record *record)
 {
@@ -118,7 +119,7 @@ static size_t copy_fake(const struct fake_code *fake, const uint8_t *name, size_
 	return CODE_RECORD_HEADER_BYTES + 8 * at;
 }
 
-/* Of a copy of just SIZE bytes, so that AddressSanitizer sees a read beyond it. */
+/* Decodes a copy of exactly SIZE bytes, so that AddressSanitizer detects a read beyond it. */
 static int decode(const struct fake_code *fake, const struct code_record *record, size_t size,
 		  struct code *code)
 {
@@ -129,7 +130,7 @@ static int decode(const struct fake_code *fake, const struct code_record *record
 	return error;
 }
 
-static void every_versions_copy_is_decoded(void **state)
+static void copies_of_every_version_are_decoded(void **state)
 {
 	static struct code_record record;
 
@@ -152,7 +153,7 @@ static void every_versions_copy_is_decoded(void **state)
 		code__free(&code);
 		for (size_t cut = 0; cut < size; cut += cut < 64 ? 1 : 24)
 			assert_int_equal(decode(&fake, &record, cut, &code), -ERANGE);
-		/* Wide characters that the kernel took for narrow ones. */
+		/* BPF copied only one byte of each wide character. */
 		size = copy_fake(&fake, fake.name, fake.offsets.unicode_compact_size + 5, &record);
 		assert_int_equal(decode(&fake, &record, size, &code), -ERANGE);
 		fake_put((uint8_t *)record.words, fake.offsets.object_type, FAKE_CODE_TYPE + 8, 8);
@@ -202,7 +203,7 @@ static bool is_hidden(struct fake_code *fake, uint32_t first_traceable, uint64_t
 	return hidden;
 }
 
-/* Where threads have copies of the instructions: an array and what it leads to. */
+/* The array of the threads' copies of the bytecode, in free-threaded builds. */
 #define COPY_COUNT 4
 
 struct fake_copies {
@@ -210,8 +211,8 @@ struct fake_copies {
 	uint64_t entries[COPY_COUNT];
 };
 
-/* The position of an instruction that is AT units behind the start of the original, and that copy
- * INDEX is said to have; -1 where it is not told. */
+/* The position of an instruction AT code units behind the start of the original bytecode, in copy
+ * INDEX; -1 if it is unknown. */
 static int32_t position_of(const struct fake_code *fake, int64_t at, uint16_t index)
 {
 	struct frame frame = { .position = (int32_t)at, .detail = index };
@@ -226,7 +227,7 @@ static int32_t position_of(const struct fake_code *fake, int64_t at, uint16_t in
 	return told ? position : -1;
 }
 
-static void positions_are_what_they_are(void **state)
+static void positions_in_the_original_are_unchanged(void **state)
 {
 	(void)state;
 	for (int minor = 6; minor <= 15; minor++) {
@@ -240,9 +241,9 @@ static void positions_are_what_they_are(void **state)
 	}
 }
 
-static void positions_in_copies_are_those_in_the_original(void **state)
+static void positions_in_copies_become_those_in_the_original(void **state)
 {
-	/* Also one that is further away than 32 bits of code units. */
+	/* The last distance does not fit in 32 bits. */
 	const int64_t distances[COPY_COUNT] = { 0, 1000, -70000, 3LL << 32 | 99 };
 
 	(void)state;
@@ -298,7 +299,7 @@ static void code_that_is_never_traced_is_hidden(void **state)
 	}
 }
 
-static void none_is_hidden_code_since_3_13(void **state)
+static void none_is_read_as_hidden_code_since_3_13(void **state)
 {
 	(void)state;
 	for (int minor = 11; minor <= 15; minor++) {
@@ -324,7 +325,7 @@ static void none_is_hidden_code_since_3_13(void **state)
 	}
 }
 
-static void the_type_is_checked_where_known(void **state)
+static void the_type_is_checked_if_known(void **state)
 {
 	struct fake_code fake;
 	struct code code;
@@ -338,7 +339,7 @@ static void the_type_is_checked_where_known(void **state)
 }
 
 /* A program may number its lines below 1. */
-static void first_lines_may_be_any(void **state)
+static void first_lines_may_be_any_number(void **state)
 {
 	struct fake_code fake;
 	struct code code;
@@ -400,7 +401,7 @@ static void line_tables_are_bounded(void **state)
 	check_refused(&fake, -EFAULT);
 }
 
-static void offsets_that_cannot_be_are_refused(void **state)
+static void impossible_offsets_are_refused(void **state)
 {
 	struct fake_code fake;
 
@@ -415,7 +416,7 @@ static void offsets_that_cannot_be_are_refused(void **state)
 	check_refused(&fake, -EINVAL);
 }
 
-static void nothing_beyond_the_object_is_needed(void **state)
+static void nothing_beyond_the_object_is_read(void **state)
 {
 	size_t page = sysconf(_SC_PAGESIZE);
 	uint8_t *pages =
@@ -446,7 +447,7 @@ static void nothing_beyond_the_object_is_needed(void **state)
 	munmap(pages, page);
 }
 
-static void a_process_that_has_ended_is_told(void **state)
+static void an_ended_process_is_reported(void **state)
 {
 	struct fake_code fake;
 	struct code code;
@@ -461,7 +462,7 @@ static void a_process_that_has_ended_is_told(void **state)
 			 -EFAULT);
 }
 
-static void anything_is_safe(void **state)
+static void any_bytes_are_safe(void **state)
 {
 	size_t accepted = 0;
 
@@ -483,7 +484,7 @@ static void anything_is_safe(void **state)
 	assert_in_range(accepted, 1, FUZZ_ROUNDS - 1);
 }
 
-static void what_tells_nothing_is_generated(void **state)
+static void generated_code_is_recognized(void **state)
 {
 	static const struct {
 		const char *name, *filename;
@@ -512,24 +513,24 @@ static void what_tells_nothing_is_generated(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(what_tells_nothing_is_generated),
+		cmocka_unit_test(generated_code_is_recognized),
 		cmocka_unit_test(every_version_is_read),
-		cmocka_unit_test(freed_code_is_told),
-		cmocka_unit_test(freed_code_is_told_without_a_gil),
-		cmocka_unit_test(every_versions_copy_is_decoded),
+		cmocka_unit_test(freed_code_is_recognized),
+		cmocka_unit_test(freed_code_is_recognized_without_a_gil),
+		cmocka_unit_test(copies_of_every_version_are_decoded),
 		cmocka_unit_test(code_of_2_7_is_read),
-		cmocka_unit_test(positions_are_what_they_are),
-		cmocka_unit_test(positions_in_copies_are_those_in_the_original),
+		cmocka_unit_test(positions_in_the_original_are_unchanged),
+		cmocka_unit_test(positions_in_copies_become_those_in_the_original),
 		cmocka_unit_test(code_that_is_never_traced_is_hidden),
-		cmocka_unit_test(none_is_hidden_code_since_3_13),
-		cmocka_unit_test(the_type_is_checked_where_known),
-		cmocka_unit_test(first_lines_may_be_any),
+		cmocka_unit_test(none_is_read_as_hidden_code_since_3_13),
+		cmocka_unit_test(the_type_is_checked_if_known),
+		cmocka_unit_test(first_lines_may_be_any_number),
 		cmocka_unit_test(bad_members_are_refused),
 		cmocka_unit_test(line_tables_are_bounded),
-		cmocka_unit_test(offsets_that_cannot_be_are_refused),
-		cmocka_unit_test(nothing_beyond_the_object_is_needed),
-		cmocka_unit_test(a_process_that_has_ended_is_told),
-		cmocka_unit_test(anything_is_safe),
+		cmocka_unit_test(impossible_offsets_are_refused),
+		cmocka_unit_test(nothing_beyond_the_object_is_read),
+		cmocka_unit_test(an_ended_process_is_reported),
+		cmocka_unit_test(any_bytes_are_safe),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* What is in doubt where code objects are replaced by others, and how these are told apart. */
+/* Which stacks are in doubt after code objects were replaced, and how BPF tells these apart. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -14,19 +14,19 @@
 #define MINOR_WITHOUT_VERSION 11
 #define QUIET_CHECKS	      50
 
-/* With stacks of one frame: code objects without a version are told apart wholly, by their words,
- * not at all. */
+/* At these rates, with one-frame stacks, BPF identifies code objects without a version wholly, or
+ * by their words. */
 #define WHOLLY_HZ 10000
 #define WORDS_HZ  50000
 
-/* With or without one: what tells them apart would take more than it ever may. */
+/* Here identification would cost too much, with or without versions, even for a while. */
 #define ANY_MORE_HZ 10000000
 
-/* Of an identity: what makes it another one's. */
+/* Bits of an identity.  If one is flipped, the identity is another code object's. */
 #define OTHER_WORDS   (1ULL << 40)
 #define OTHER_OBJECTS 2
 
-/* Of what is there, as the kernel finds it. */
+/* The identity of the present code object, as BPF reads it. */
 static uint64_t current_identity(const struct bench *bench, int number)
 {
 	return code_identity__read(&bench->target, (uintptr_t)bench->codes[number].object);
@@ -37,7 +37,7 @@ static int set_up_without_version(void **state)
 	return set_up_minor(state, MINOR_WITHOUT_VERSION);
 }
 
-static void doubts_what_was_replaced(void **state)
+static void doubts_replaced_code(void **state)
 {
 	struct bench *bench = *state;
 	uint32_t all = define(bench, 0, 2, 0), two = define(bench, 2, 2, 0);
@@ -53,8 +53,9 @@ static void doubts_what_was_replaced(void **state)
 	assert_false(doubts(bench, all));
 }
 
-/* It was replaced after it was looked at, before the kernel was told: its samples have waited. */
-static void doubts_what_came_during_a_check(void **state)
+/* A code object may be replaced during a check, after it was read.  Its samples wait for the next
+ * check, and are in doubt then. */
+static void doubts_samples_that_came_during_a_check(void **state)
 {
 	struct bench *bench = *state;
 	uint32_t zero = define(bench, 0, 0, 0), one = define(bench, 1, 1, 0);
@@ -70,14 +71,14 @@ static void doubts_what_came_during_a_check(void **state)
 	check(bench);
 	assert_true(doubts(bench, one));
 	symbolizer__settle(bench->symbolizer);
-	/* By now all of them are told apart. */
+	/* Now BPF identifies the code objects in each sample. */
 	replace_code(bench, 1, 8);
 	check(bench);
 	assert_false(doubts(bench, one));
 }
 
-/* What came to its address may have gone with it. */
-static void doubts_what_is_unmapped(void **state)
+/* Another code object may have come to the address, and gone with the page. */
+static void doubts_unmapped_code(void **state)
 {
 	struct bench *bench = *state;
 	uint32_t one = define(bench, 1, 1, 0), zero;
@@ -94,7 +95,7 @@ static void doubts_what_is_unmapped(void **state)
 	assert_false(doubts(bench, one));
 }
 
-/* A process with the same functions, in which nothing is replaced. */
+/* The other process has the same functions, and nothing is replaced in it. */
 static void does_not_doubt_another_process(void **state)
 {
 	struct bench *bench = *state;
@@ -120,8 +121,8 @@ static void does_not_doubt_another_process(void **state)
 	waitpid(pid, NULL, 0);
 }
 
-/* As long as each sample is told apart by what was there, nothing is in doubt. */
-static void does_not_doubt_what_is_told_apart(void **state)
+/* While BPF identifies the code objects in each sample, nothing is in doubt. */
+static void does_not_doubt_identified_code(void **state)
 {
 	struct bench *bench = *state;
 	uint32_t stack = define(bench, 0, 0, identity_of(bench, 0, 42));
@@ -137,8 +138,8 @@ static void does_not_doubt_what_is_told_apart(void **state)
 	assert_false(doubts(bench, stack));
 }
 
-/* Another interpreter's, which counts its versions anew and has the same addresses. */
-static void doubts_what_has_the_same_version(void **state)
+/* Another interpreter counts its versions anew, and may reuse the same addresses. */
+static void doubts_code_with_the_same_version(void **state)
 {
 	struct bench *bench = *state;
 	uint32_t stack = define(bench, 0, 0, identity_of(bench, 0, 42));
@@ -150,7 +151,7 @@ static void doubts_what_has_the_same_version(void **state)
 	assert_int_equal(bench->identify, IDENTIFIED_WHOLLY);
 	assert_true(doubts(bench, stack));
 	symbolizer__settle(bench->symbolizer);
-	/* By now they are told apart by what they are. */
+	/* Now versions are not trusted: BPF identifies code objects wholly. */
 	rename_code(bench, 0, "third");
 	check(bench);
 	symbolizer__settle(bench->symbolizer);
@@ -159,8 +160,8 @@ static void doubts_what_has_the_same_version(void **state)
 	assert_false(doubts(bench, define(bench, 0, 0, 0)));
 }
 
-/* It says still what it was, but its name was freed with it, and is another's. */
-static void does_not_take_what_was_freed_for_another_one(void **state)
+/* A freed code object keeps its words, but the memory of its name may already be reused. */
+static void freed_code_does_not_make_versions_repeat(void **state)
 {
 	struct bench *bench = *state;
 	struct fake_code *fake = &bench->codes[0];
@@ -173,8 +174,8 @@ static void does_not_take_what_was_freed_for_another_one(void **state)
 	assert_false(bench->target.versions_repeat);
 }
 
-/* The words were read before it was replaced, the rest after that. */
-static void does_not_take_what_was_read_in_part_for_another_one(void **state)
+/* The words were read before the code object was replaced, the rest of the identity after it. */
+static void a_torn_identity_does_not_make_versions_repeat(void **state)
 {
 	struct bench *bench = *state;
 	uint64_t torn;
@@ -187,8 +188,8 @@ static void does_not_take_what_was_read_in_part_for_another_one(void **state)
 	assert_false(bench->target.versions_repeat);
 }
 
-/* From that sample on, all are told apart. */
-static void does_not_doubt_where_several_interpreters_were_seen(void **state)
+/* From that sample on, BPF identifies all code objects wholly. */
+static void does_not_doubt_code_of_several_interpreters(void **state)
 {
 	struct bench *bench = *state;
 	uint32_t stack;
@@ -204,7 +205,7 @@ static void does_not_doubt_where_several_interpreters_were_seen(void **state)
 	assert_false(doubts(bench, stack));
 }
 
-/* What a start makes, runs and throws away. */
+/* A starting process makes code objects, runs them once and throws them away. */
 static void does_not_doubt_a_new_process(void **state)
 {
 	struct bench *bench = *state;
@@ -224,7 +225,7 @@ static void does_not_doubt_a_new_process(void **state)
 	assert_int_equal(bench->identify, IDENTIFIED_NOT);
 }
 
-static void tells_apart_until_it_is_quiet(void **state)
+static void identifies_until_it_is_quiet(void **state)
 {
 	struct bench *bench = *state;
 
@@ -238,8 +239,9 @@ static void tells_apart_until_it_is_quiet(void **state)
 	assert_int_equal(bench->identify, IDENTIFIED_NOT);
 }
 
-/* What comes and goes between two checks, with all addresses of what was there before. */
-static void tells_apart_wholly_at_low_rates(void **state)
+/* Identification notices a code object that comes and goes between two checks, even one with the
+ * same words. */
+static void identifies_wholly_at_low_rates(void **state)
 {
 	struct bench *bench = *state;
 	uint32_t stack = define(bench, 0, 0, 0);
@@ -256,8 +258,8 @@ static void tells_apart_wholly_at_low_rates(void **state)
 	}
 }
 
-/* Stacks that were defined before have the name of what was there. */
-static void defines_anew_what_cannot_be_told_apart(void **state)
+/* Stacks that were defined before the replacement have the old name. */
+static void defines_stacks_anew_if_identification_costs_too_much(void **state)
 {
 	struct bench *bench = *state;
 	uint32_t stack = define(bench, 0, 0, identity_of(bench, 0, 42));
@@ -272,8 +274,8 @@ static void defines_anew_what_cannot_be_told_apart(void **state)
 	assert_false(check(bench));
 }
 
-/* There two may have taken turns, and the same one be seen each time. */
-static void doubts_for_a_while_what_cannot_be_told_apart(void **state)
+/* At a reused address, two code objects may take turns, and all checks may see the same one. */
+static void doubts_reused_addresses_for_a_while(void **state)
 {
 	struct bench *bench = *state;
 	uint32_t zero, one = define(bench, 1, 1, identity_of(bench, 1, 42));
@@ -291,8 +293,8 @@ static void doubts_for_a_while_what_cannot_be_told_apart(void **state)
 	}
 }
 
-/* There may have been one in between that had the same words. */
-static void doubts_what_is_told_by_words(void **state)
+/* A code object with the same words may have been there in between. */
+static void doubts_code_identified_by_words(void **state)
 {
 	struct bench *bench = *state;
 	uint32_t stack = define(bench, 0, 0, 0);
@@ -302,7 +304,7 @@ static void doubts_what_is_told_by_words(void **state)
 	assert_int_equal(bench->identify, IDENTIFIED_BY_WORDS);
 	assert_false(check(bench));
 	assert_int_equal(bench->identify, -1);
-	/* From a definition. */
+	/* A definition shows the replacement. */
 	define(bench, 0, 0, current_identity(bench, 0) ^ OTHER_WORDS);
 	assert_true(doubts(bench, stack));
 	assert_true(check(bench));
@@ -316,8 +318,8 @@ static void doubts_what_is_told_by_words(void **state)
 	assert_int_equal(bench->identify, IDENTIFIED_NOT);
 }
 
-/* One in four interruptions is a sample of this process. */
-static void goes_by_the_lowered_rate(void **state)
+/* This process is sampled at a quarter of the rate. */
+static void uses_the_lowered_rate(void **state)
 {
 	struct bench *bench = *state;
 
@@ -327,8 +329,8 @@ static void goes_by_the_lowered_rate(void **state)
 	assert_int_equal(bench->identify, IDENTIFIED_BY_WORDS);
 }
 
-/* What its names and lines are could not be read when it was sampled. */
-static void tells_by_words_what_has_no_more(void **state)
+/* BPF could not read the names and lines at the sample: the identity has the words only. */
+static void an_identity_of_words_only_is_enough(void **state)
 {
 	struct bench *bench = *state;
 	uint32_t stack = define(bench, 0, 0, 0);
@@ -338,7 +340,7 @@ static void tells_by_words_what_has_no_more(void **state)
 	assert_int_not_equal(define(bench, 0, 0, words ^ OTHER_WORDS), stack);
 }
 
-static void a_version_says_all_in_one_read(void **state)
+static void a_version_identifies_wholly_at_the_cost_of_words(void **state)
 {
 	struct bench *bench = *state;
 
@@ -353,8 +355,9 @@ static void a_version_says_all_in_one_read(void **state)
 	}
 }
 
-/* From 3.14 on: what was freed may have taken turns with what is there again. */
-static void tells_apart_once_code_was_freed(void **state)
+/* From 3.14 on, interpreters count freed code objects.  One of those may have been at the address
+ * in between. */
+static void identifies_once_code_was_freed(void **state)
 {
 	struct bench *bench = *state;
 	struct offsets *offsets = &bench->target.runtime.offsets;
@@ -380,8 +383,8 @@ static void tells_apart_once_code_was_freed(void **state)
 	assert_int_equal(bench->identify, IDENTIFIED_NOT);
 }
 
-/* At a low rate of the clock, too, if another event comes often: but only while it does. */
-static void goes_by_the_rate_of_all_events(void **state)
+/* A frequent event raises the cost even if the clock's rate is low, but only while it lasts. */
+static void uses_the_rate_of_all_events(void **state)
 {
 	struct bench *bench = *state;
 	uint32_t stack = define(bench, 0, 0, 0);
@@ -405,26 +408,26 @@ int main(void)
 #define TEST_WITHOUT_VERSION(name) \
 	cmocka_unit_test_setup_teardown(name, set_up_without_version, tear_down)
 	const struct CMUnitTest tests[] = {
-		TEST(doubts_what_was_replaced),
-		TEST(doubts_what_has_the_same_version),
-		TEST(does_not_take_what_was_freed_for_another_one),
-		TEST(does_not_take_what_was_read_in_part_for_another_one),
-		TEST(does_not_doubt_where_several_interpreters_were_seen),
-		TEST(does_not_doubt_what_is_told_apart),
+		TEST(doubts_replaced_code),
+		TEST(doubts_code_with_the_same_version),
+		TEST(freed_code_does_not_make_versions_repeat),
+		TEST(a_torn_identity_does_not_make_versions_repeat),
+		TEST(does_not_doubt_code_of_several_interpreters),
+		TEST(does_not_doubt_identified_code),
 		TEST(does_not_doubt_a_new_process),
-		TEST(tells_apart_until_it_is_quiet),
-		TEST(defines_anew_what_cannot_be_told_apart),
-		TEST(doubts_for_a_while_what_cannot_be_told_apart),
-		TEST(doubts_what_came_during_a_check),
-		TEST(doubts_what_is_unmapped),
+		TEST(identifies_until_it_is_quiet),
+		TEST(defines_stacks_anew_if_identification_costs_too_much),
+		TEST(doubts_reused_addresses_for_a_while),
+		TEST(doubts_samples_that_came_during_a_check),
+		TEST(doubts_unmapped_code),
 		TEST(does_not_doubt_another_process),
-		TEST(a_version_says_all_in_one_read),
-		TEST_WITHOUT_VERSION(tells_apart_wholly_at_low_rates),
-		TEST_WITHOUT_VERSION(doubts_what_is_told_by_words),
-		TEST_WITHOUT_VERSION(goes_by_the_lowered_rate),
-		TEST_WITHOUT_VERSION(tells_by_words_what_has_no_more),
-		TEST(tells_apart_once_code_was_freed),
-		TEST(goes_by_the_rate_of_all_events),
+		TEST(a_version_identifies_wholly_at_the_cost_of_words),
+		TEST_WITHOUT_VERSION(identifies_wholly_at_low_rates),
+		TEST_WITHOUT_VERSION(doubts_code_identified_by_words),
+		TEST_WITHOUT_VERSION(uses_the_lowered_rate),
+		TEST_WITHOUT_VERSION(an_identity_of_words_only_is_enough),
+		TEST(identifies_once_code_was_freed),
+		TEST(uses_the_rate_of_all_events),
 	};
 #undef TEST
 #undef TEST_WITHOUT_VERSION

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* What the addresses of this process are. */
+/* Files, names and places of addresses of this process. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -14,7 +14,7 @@
 		.p_vaddr = address                                                         \
 	}
 
-/* Where a part of a file is mapped, and what it says where it should be, need not agree. */
+/* Each segment has its own difference between file offset and address. */
 static void tells_the_bias_of_each_part(void **state)
 {
 	const struct code_file file = {
@@ -35,8 +35,8 @@ static void tells_the_bias_of_each_part(void **state)
 	assert_false(code_file__bias(&file, 0x7f0000009000, 0x9000, &bias));
 }
 
-/* Where names take more than they may, what is left out has none, until all begins anew. */
-static void bounds_what_names_take(void **state)
+/* If names exceed their memory limit, the file gets none, until the unwinder begins anew. */
+static void bounds_the_memory_of_names(void **state)
 {
 	struct code_file *file;
 
@@ -70,7 +70,7 @@ static void assert_name(uint64_t address, const char *expected)
 	free(name);
 }
 
-/* The memory at ADDRESS is what the file has there. */
+/* Asserts that the memory at ADDRESS equals the file's bytes at its place. */
 static void assert_in_file(uint64_t address)
 {
 	struct code_place place = unwinder__place(unwinder, SERIAL, address);
@@ -103,7 +103,7 @@ static void names_functions(void **state)
 	assert_in_file(own_address());
 	assert_in_file(zlib_address());
 	assert_in_file(libc_address("lfind"));
-	/* Names stay when BPF's part ends. */
+	/* Names remain after unwinding in BPF has stopped. */
 	unwinder__stop(unwinder);
 	unwinder__want(unwinder, SERIAL, own_address());
 	assert_all_named();
@@ -112,8 +112,8 @@ static void names_functions(void **state)
 	unwinder__stop(NULL);
 }
 
-/* The place where it begins, by its unwind data, stands for a function without a name. */
-static void names_what_has_no_symbol(void **state)
+/* A function without a symbol is named by its start, which is known from unwind data. */
+static void names_functions_without_a_symbol(void **state)
 {
 	struct code_file *file;
 	char *name, expected[64];
@@ -129,7 +129,7 @@ static void names_what_has_no_symbol(void **state)
 	free(name);
 }
 
-static void tells_plumbing(void **state)
+static void recognizes_plumbing(void **state)
 {
 	static const struct {
 		const char *name;
@@ -150,7 +150,7 @@ static void tells_plumbing(void **state)
 	}
 }
 
-static void tells_what_is_no_file(void **state)
+static void recognizes_addresses_without_a_file(void **state)
 {
 	uint64_t code = map_code();
 	struct code_place place;
@@ -176,9 +176,9 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 	const struct CMUnitTest tests[] = {
-		TEST(tells_the_bias_of_each_part), TEST(names_functions),
-		TEST(names_what_has_no_symbol),	   TEST(tells_plumbing),
-		TEST(tells_what_is_no_file),	   TEST(bounds_what_names_take),
+		TEST(tells_the_bias_of_each_part),	   TEST(names_functions),
+		TEST(names_functions_without_a_symbol),	   TEST(recognizes_plumbing),
+		TEST(recognizes_addresses_without_a_file), TEST(bounds_the_memory_of_names),
 	};
 #undef TEST
 

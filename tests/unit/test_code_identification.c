@@ -10,7 +10,7 @@
 #define FIRST_CHECKS 5
 #define QUIET_CHECKS 50
 
-/* Told to the kernel after so many checks without anything new, of stacks DEPTH deep. */
+/* The choice after QUIET_CHECKS checks without a replacement, for stacks of DEPTH frames. */
 static enum identification settled(struct code_identification *identification, double rate_hz,
 				   uint32_t depth, bool has_version)
 {
@@ -22,7 +22,7 @@ static enum identification settled(struct code_identification *identification, d
 	return identification->now;
 }
 
-static void takes_at_most_its_part(void **state)
+static void the_cost_stays_within_its_share(void **state)
 {
 	static const struct {
 		double rate_hz;
@@ -52,7 +52,7 @@ static void takes_at_most_its_part(void **state)
 	}
 }
 
-static void changes_when_it_is_worth_it(void **state)
+static void changes_of_the_depth_have_hysteresis(void **state)
 {
 	struct code_identification identification;
 
@@ -65,7 +65,7 @@ static void changes_when_it_is_worth_it(void **state)
 	assert_int_equal(settled(&identification, 100, 150, false), IDENTIFIED_WHOLLY);
 }
 
-/* Whether it is settled after these checks, where a stack is DEPTH deep. */
+/* Whether it is settled after two checks, for stacks of DEPTH frames. */
 static bool is_settled(struct code_identification *identification, uint32_t depth, bool replaced)
 {
 	const struct identified_process process = { 100, false, replaced };
@@ -76,7 +76,7 @@ static bool is_settled(struct code_identification *identification, uint32_t dept
 	return code_identification__is_settled(identification, &process);
 }
 
-static void is_settled_where_it_is_always_whole(void **state)
+static void is_settled_if_it_is_always_whole(void **state)
 {
 	const struct identified_process process = { 100, false, false };
 	struct code_identification identification;
@@ -84,7 +84,7 @@ static void is_settled_where_it_is_always_whole(void **state)
 	(void)state;
 	code_identification__begin(&identification);
 	assert_true(is_settled(&identification, 150, true));
-	/* Wholly as long as code is replaced, and as it was so till now. */
+	/* It stays whole while code is replaced, and then because it was whole before. */
 	assert_false(is_settled(&identification, 200, true));
 	assert_int_equal(identification.now, IDENTIFIED_WHOLLY);
 	for (int i = 0; i < QUIET_CHECKS; i++)
@@ -92,7 +92,7 @@ static void is_settled_where_it_is_always_whole(void **state)
 	assert_int_equal(identification.now, IDENTIFIED_WHOLLY);
 	assert_false(is_settled(&identification, 300, false));
 	assert_int_equal(identification.now, IDENTIFIED_BY_WORDS);
-	/* What came in between may have been told by words. */
+	/* Samples since the last check may have been identified by words. */
 	code_identification__see(&identification, 150, 100000);
 	assert_true(code_identification__choose(&identification, &process));
 	assert_int_equal(identification.now, IDENTIFIED_WHOLLY);
@@ -100,7 +100,7 @@ static void is_settled_where_it_is_always_whole(void **state)
 	assert_true(is_settled(&identification, 150, false));
 }
 
-static void is_whole_for_a_while(void **state)
+static void is_whole_while_replacements_are_likely(void **state)
 {
 	struct code_identification identification;
 	struct identified_process process = { 9999, false, false };
@@ -123,8 +123,8 @@ static void is_whole_for_a_while(void **state)
 	assert_int_equal(identification.now, IDENTIFIED_NOT);
 }
 
-/* More than wholly may take: what comes to an address is still noticed, if it has other words. */
-static void is_by_words_for_a_while(void **state)
+/* Whole identification would cost too much.  Words still show most replacements. */
+static void is_by_words_if_whole_costs_too_much(void **state)
 {
 	struct code_identification identification;
 	struct identified_process process = { 9999, false, false };
@@ -143,7 +143,7 @@ static void is_by_words_for_a_while(void **state)
 	assert_int_equal(identification.now, IDENTIFIED_BY_WORDS);
 }
 
-static void never_takes_all(void **state)
+static void stops_if_even_words_cost_too_much(void **state)
 {
 	struct code_identification identification;
 	const struct identified_process process = { 9999, false, true };
@@ -155,14 +155,14 @@ static void never_takes_all(void **state)
 	assert_int_equal(identification.now, IDENTIFIED_NOT);
 }
 
-static void goes_by_the_samples(void **state)
+static void the_depth_is_weighted_by_samples(void **state)
 {
 	struct code_identification identification;
 	const struct identified_process process = { 99, false, false };
 
 	(void)state;
 	code_identification__begin(&identification);
-	/* Many shallow stacks, and one that has nearly all samples. */
+	/* Many shallow stacks, and a deep one with nearly all samples. */
 	for (int i = 0; i < 1000; i++)
 		code_identification__see(&identification, 3, 1);
 	code_identification__see(&identification, 900, 100000);
@@ -186,7 +186,7 @@ static void was_whole_between_two_checks(void **state)
 	assert_false(code_identification__was_whole(&identification));
 	process.replaced = true;
 	code_identification__choose(&identification, &process);
-	/* What came while it was checked was not told apart. */
+	/* Samples that came during the check were not identified. */
 	assert_int_equal(identification.now, IDENTIFIED_WHOLLY);
 	assert_false(code_identification__was_whole(&identification));
 	code_identification__choose(&identification, &process);
@@ -196,13 +196,13 @@ static void was_whole_between_two_checks(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(takes_at_most_its_part),
-		cmocka_unit_test(changes_when_it_is_worth_it),
-		cmocka_unit_test(is_settled_where_it_is_always_whole),
-		cmocka_unit_test(is_whole_for_a_while),
-		cmocka_unit_test(is_by_words_for_a_while),
-		cmocka_unit_test(never_takes_all),
-		cmocka_unit_test(goes_by_the_samples),
+		cmocka_unit_test(the_cost_stays_within_its_share),
+		cmocka_unit_test(changes_of_the_depth_have_hysteresis),
+		cmocka_unit_test(is_settled_if_it_is_always_whole),
+		cmocka_unit_test(is_whole_while_replacements_are_likely),
+		cmocka_unit_test(is_by_words_if_whole_costs_too_much),
+		cmocka_unit_test(stops_if_even_words_cost_too_much),
+		cmocka_unit_test(the_depth_is_weighted_by_samples),
 		cmocka_unit_test(was_whole_between_two_checks),
 	};
 

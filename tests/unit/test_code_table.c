@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* What is held of code objects, in one process and in all. */
+/* The memory limits for code objects, of one process and of all. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -15,8 +15,8 @@
 
 static const struct target_process target;
 
-/* A code object that says to have so long a line table, which nobody reads here; whether it was
- * taken. */
+/* Adds a code object that claims a line table of LENGTH bytes.  Nothing here reads it.  Returns
+ * whether it was added. */
 static bool add_code(struct code_table *table, uint64_t address, size_t length)
 {
 	struct code code = {
@@ -32,7 +32,7 @@ static bool add_code(struct code_table *table, uint64_t address, size_t length)
 	return after.code_objects > before.code_objects;
 }
 
-static void one_process_has_no_more_than_that(void **state)
+static void one_process_is_limited(void **state)
 {
 	struct code_table *table = code_table__new(&target);
 
@@ -43,7 +43,7 @@ static void one_process_has_no_more_than_that(void **state)
 	code_table__free(table);
 }
 
-static void all_have_no_more_than_some(void **state)
+static void all_processes_together_are_limited(void **state)
 {
 	struct code_table *tables[TABLES_IN_ALL], *other = code_table__new(&target);
 
@@ -56,7 +56,7 @@ static void all_have_no_more_than_some(void **state)
 				add_code(tables[i], 8 * (j + 1), HELD_BYTES_MAX / OBJECTS_A_TABLE));
 	}
 	assert_false(add_code(other, 16, 0));
-	/* What one had is there again for the others. */
+	/* A freed table leaves its memory to the others. */
 	code_table__free(tables[0]);
 	assert_true(add_code(other, 16, 0));
 	for (int i = 1; i < TABLES_IN_ALL; i++)
@@ -67,8 +67,8 @@ static void all_have_no_more_than_some(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(one_process_has_no_more_than_that),
-		cmocka_unit_test(all_have_no_more_than_some),
+		cmocka_unit_test(one_process_is_limited),
+		cmocka_unit_test(all_processes_together_are_limited),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

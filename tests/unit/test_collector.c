@@ -73,7 +73,7 @@ static void windows_add_up(void **state)
 		add(collector, machine, i);
 	sum = collector__profile(collector);
 	assert_int_equal(samples_of(sum), 3 * samples_of(machine));
-	/* One was idle. */
+	/* One process was idle. */
 	assert_int_equal(sum->process_count, machine->process_count - 1);
 	assert_int_equal(sum->start_unix_ns, SECOND);
 	assert_int_equal(sum->duration_ns, 3 * SECOND);
@@ -84,7 +84,7 @@ static void windows_add_up(void **state)
 }
 
 /* Each event has its own sum, and its own lost samples. */
-static void events_add_up_apart(void **state)
+static void events_add_up_separately(void **state)
 {
 	struct profile *window = synthetic__events();
 	uint64_t clock = ledger__samples(&window->ledgers[0]);
@@ -133,9 +133,9 @@ static void files_of_several_windows_are_told_apart(void **state)
 	profile__free(orders);
 }
 
-/* What was there before is in the window that is added next, and is not counted, by whatever name
- * it goes by then. */
-static void what_was_before_is_not_counted(void **state)
+/* Samples from before the sum began are in the first window, and are not counted, even if their
+ * functions got other names since. */
+static void samples_before_the_beginning_are_not_counted(void **state)
 {
 	struct profile *window = synthetic__machine();
 	struct collector *collector = collector__new(NULL);
@@ -150,7 +150,7 @@ static void what_was_before_is_not_counted(void **state)
 		     synthetic__amount(window, 7));
 	window->ledgers[0].outcomes[OUTCOME_PYTHON] += 7;
 	window->ledgers[0].events += 7;
-	/* Some of them were told. */
+	/* Some of the lost samples were identified since. */
 	window->ledgers[0].lost = 90;
 	add(collector, window, 1);
 	sum = collector__profile(collector);
@@ -159,7 +159,7 @@ static void what_was_before_is_not_counted(void **state)
 	assert_int_equal(sum->ledgers[0].events, 7);
 	assert_int_equal(sum->ledgers[0].lost, 0);
 	assert_int_equal(sum->start_unix_ns, 2 * SECOND);
-	/* Of the next window all is. */
+	/* All of the next window is counted. */
 	profile__clear_samples(window);
 	profile__add(window, 0, 0, 0, synthetic__amount(window, 3));
 	add(collector, window, 2);
@@ -171,8 +171,8 @@ static void what_was_before_is_not_counted(void **state)
 	profile__free(window);
 }
 
-/* What rules leave out meanwhile is at no other sample's expense. */
-static void what_is_left_out_later_is_not_subtracted(void **state)
+/* If rules drop samples meanwhile, the earlier amounts are still subtracted from the right ones. */
+static void samples_that_are_dropped_later_are_not_subtracted(void **state)
 {
 	struct profile *window = synthetic__machine(), kept;
 	struct collector *collector = collector__new(NULL);
@@ -199,7 +199,7 @@ static void what_is_left_out_later_is_not_subtracted(void **state)
 	profile__free(window);
 }
 
-static void one_service(void **state)
+static void only_the_chosen_service_is_added(void **state)
 {
 	struct profile *machine = synthetic__machine();
 	struct collector *web = collector__new("web"), *none = collector__new("none");
@@ -220,7 +220,7 @@ static void one_service(void **state)
 	profile__free(machine);
 }
 
-/* Gives each sample of PROFILE what it stands for at RATE_HZ. */
+/* Gives each sample of PROFILE the amount that it has at RATE_HZ. */
 static void sample_at(struct profile *profile, double rate_hz)
 {
 	profile->rate_hz = profile->ledgers[0].rate_hz = rate_hz;
@@ -229,7 +229,7 @@ static void sample_at(struct profile *profile, double rate_hz)
 			synthetic__amount(profile, profile->samples[i].amount.count);
 }
 
-/* A sample at a quarter of the rate is shown as four, whichever comes first. */
+/* A sample at a quarter of the highest rate weighs as much as four, in any order. */
 static void rates_add_up(void **state)
 {
 	struct profile *machine = synthetic__machine();
@@ -258,7 +258,7 @@ static void rates_add_up(void **state)
 	profile__free(machine);
 }
 
-/* A sum is a window itself. */
+/* A sum can be added as a window. */
 static void sums_add_up(void **state)
 {
 	struct profile *machine = synthetic__machine();
@@ -284,11 +284,11 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(windows_add_up),
-		cmocka_unit_test(events_add_up_apart),
+		cmocka_unit_test(events_add_up_separately),
 		cmocka_unit_test(files_of_several_windows_are_told_apart),
-		cmocka_unit_test(what_was_before_is_not_counted),
-		cmocka_unit_test(what_is_left_out_later_is_not_subtracted),
-		cmocka_unit_test(one_service),
+		cmocka_unit_test(samples_before_the_beginning_are_not_counted),
+		cmocka_unit_test(samples_that_are_dropped_later_are_not_subtracted),
+		cmocka_unit_test(only_the_chosen_service_is_added),
 		cmocka_unit_test(rates_add_up),
 		cmocka_unit_test(sums_add_up),
 	};

@@ -21,7 +21,7 @@ struct named {
 static void check(const struct named *table, size_t count)
 {
 	for (size_t i = 0; i < count; i++) {
-		/* Of just this size, so that one byte further is found. */
+		/* A copy of exactly this size: AddressSanitizer detects a read beyond it. */
 		char *words = malloc(table[i].length ? table[i].length : 1);
 		char *name;
 
@@ -62,7 +62,7 @@ static void test_scripts(void **state)
 		{ LINE("python3\0-ISsuPq\0web.py"), "python3.12", "web.py" },
 		{ LINE("python3\0--check-hash-based-pycs\0always\0web.py"), "python3.12",
 		  "web.py" },
-		/* Another name, which a caller may give as it likes. */
+		/* The caller may choose any argv[0]. */
 		{ LINE("worker\0web.py"), "python3.12", "web.py" },
 		{ LINE("python3\0web.py"), NULL, "web.py" },
 		{ LINE("/opt/python/bin/python3.14t\0web.py"), "ld-linux-x86-64.so.2", "web.py" },
@@ -142,7 +142,7 @@ static void test_modules(void **state)
 	CHECK(table);
 }
 
-static void test_texts_of_programs(void **state)
+static void test_program_texts(void **state)
 {
 	static const struct named table[] = {
 		{ LINE("python3\0-c\0import app; app.run()\0web.py"), "python3.12", "-c" },
@@ -208,7 +208,7 @@ static void test_titles_and_other_programs(void **state)
 	CHECK(table);
 }
 
-static void test_what_is_not_there(void **state)
+static void test_missing_and_cut_command_lines(void **state)
 {
 	static const struct named table[] = {
 		{ "", 0, NULL, NULL },
@@ -250,7 +250,7 @@ static void test_runners(void **state)
 		  "manage.py runserver" },
 		{ LINE("python3\0-m\0django\0migrate"), "python3.12", "django migrate" },
 		{ LINE("python3\0/usr/bin/airflow\0scheduler"), "python3.12", "airflow scheduler" },
-		/* Where it is not clear what. */
+		/* The application is not clear. */
 		{ LINE("python3\0gunicorn\0-c\0config.py"), "python3.12", "gunicorn" },
 		{ LINE("python3\0gunicorn\0--of-tomorrow\0shop:app"), "python3.12", "gunicorn" },
 		{ LINE("python3\0uvicorn\0postgres://me:secret@host"), "python3.12", "uvicorn" },
@@ -328,10 +328,10 @@ int main(void)
 		cmocka_unit_test(test_folders_of_applications),
 		cmocka_unit_test(test_dynamic_linkers),
 		cmocka_unit_test(test_modules),
-		cmocka_unit_test(test_texts_of_programs),
+		cmocka_unit_test(test_program_texts),
 		cmocka_unit_test(test_standard_input),
 		cmocka_unit_test(test_titles_and_other_programs),
-		cmocka_unit_test(test_what_is_not_there),
+		cmocka_unit_test(test_missing_and_cut_command_lines),
 		cmocka_unit_test(test_runners),
 		cmocka_unit_test(test_kinds),
 		cmocka_unit_test(test_a_long_name_is_cut),

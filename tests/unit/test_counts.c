@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* What becomes of counts, with a sampler and a symbolizer that are made up. */
+/* How samples reach the profile, with a fake sampler and a fake symbolizer. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -12,7 +12,7 @@
 
 #define FUNCTIONS 3
 
-/* Has samples of functions, each of which is a stack, for its next harvests. */
+/* Its next two harvests have these samples of functions.  Each function is a stack. */
 struct sampler {
 	struct sampler_sink sink;
 	uint64_t due[2][FUNCTIONS];
@@ -21,7 +21,7 @@ struct sampler {
 
 struct symbolizer {
 	struct profile *profile;
-	bool doubted[FUNCTIONS]; /* once it was checked */
+	bool doubted[FUNCTIONS]; /* after the next check */
 	bool doubts[FUNCTIONS], changes;
 	uint32_t thread, stacks[FUNCTIONS];
 	bool exact;
@@ -149,7 +149,7 @@ uint32_t symbolizer__first_thread(struct symbolizer *symbolizer,
 	return symbolizer->thread;
 }
 
-/* Defines the functions from FIRST on, and around. */
+/* Defines all functions, beginning with FIRST: the order determines the numbers of stacks. */
 static void define_all(struct symbolizer *symbolizer, int first)
 {
 	static const char *const names[FUNCTIONS] = { "zero", "one", "two" };
@@ -164,7 +164,7 @@ static void define_all(struct symbolizer *symbolizer, int first)
 	}
 }
 
-/* All have other numbers from now on. */
+/* All stacks get other numbers. */
 void symbolizer__begin_anew(struct symbolizer *symbolizer)
 {
 	define_all(symbolizer, 1);
@@ -193,8 +193,8 @@ static int tear_down(void **state)
 	return 0;
 }
 
-/* Settles with these samples before the check, and those while it is made; whether it CHANGES what
- * is told apart, and what it doubts. */
+/* Settles with the samples from BEFORE the check and from MEANWHILE.  CHANGES: the check wants all
+ * stacks defined anew.  DOUBTED: what is in doubt after it. */
 static void settle(struct bench *bench, const uint64_t before[FUNCTIONS],
 		   const uint64_t meanwhile[FUNCTIONS], bool changes, const bool doubted[FUNCTIONS])
 {
@@ -230,7 +230,7 @@ static uint64_t replaced(const struct bench *bench)
 	return bench->profile->ledgers[0].outcomes[OUTCOME_CODE_REPLACED];
 }
 
-static void names_what_was_checked(void **state)
+static void names_checked_samples(void **state)
 {
 	struct bench *bench = *state;
 
@@ -241,14 +241,14 @@ static void names_what_was_checked(void **state)
 	assert_int_equal(bench->sampler.epochs, 0);
 }
 
-static void waits_with_what_came_meanwhile(void **state)
+static void keeps_samples_of_the_check_waiting(void **state)
 {
 	struct bench *bench = *state;
 
 	settle(bench, (uint64_t[]){ 5, 6, 7 }, (uint64_t[]){ 10, 20, 30 }, true,
 	       (bool[]){ true, false, false });
 	assert_int_equal(bench->sampler.epochs, 1);
-	/* In doubt by then: no name comes to it any more. */
+	/* In doubt after the check: these samples get no name. */
 	assert_int_equal(counted(bench, "zero"), 0);
 	assert_int_equal(replaced(bench), 15);
 	assert_int_equal(counted(bench, "one"), 6);
@@ -267,8 +267,8 @@ static struct ledger account(const struct bench *bench, uint64_t events)
 	return ledger;
 }
 
-/* Where it may be in doubt, it has no name. */
-static void takes_what_waits_when_it_begins_anew(void **state)
+/* Waiting samples that may be in doubt get no name. */
+static void takes_waiting_samples_when_it_begins_anew(void **state)
 {
 	struct bench *bench = *state;
 	const struct profile *retired;
@@ -295,8 +295,9 @@ static void takes_what_waits_when_it_begins_anew(void **state)
 	assert_int_equal(counted(bench, "two"), 3);
 }
 
-/* Under its old name; later, it would be lost. */
-static void counts_what_was_on_its_way(void **state)
+/* Samples under an old name are counted until the retired profile is freed.  Later ones are
+ * lost. */
+static void counts_late_samples(void **state)
 {
 	const struct sampler_sink *sink;
 	struct bench *bench = *state;
@@ -336,7 +337,7 @@ static uint64_t define(const struct bench *bench, uint64_t serial)
 	return bench->sampler.sink.define(bench->sampler.sink.context, &definition);
 }
 
-static void takes_back_what_is_excluded(void **state)
+static void takes_back_excluded_samples(void **state)
 {
 	const struct sampler_sink *sink;
 	struct bench *bench = *state;
@@ -356,7 +357,7 @@ static void takes_back_what_is_excluded(void **state)
 	ledger = account(bench, 71);
 	assert_int_equal(ledger.events, 41);
 	assert_int_equal(ledger.lost, 40);
-	/* It may turn out to be unwanted yet. */
+	/* The filter may still exclude it. */
 	assert_int_equal(ledger.unknown.samples, 0);
 	settle(bench, nothing, nothing, false, no_doubt);
 	ledger = account(bench, 71);
@@ -366,8 +367,9 @@ static void takes_back_what_is_excluded(void **state)
 	assert_int_equal(bench->profile->sample_count, 1);
 }
 
-/* What came before that was known, too; what it was named before stays taken back. */
-static void what_is_unwanted_after_all_is_not_unknown(void **state)
+/* Samples from before the filter excluded it are not unknown either.  Samples under its old
+ * name stay taken back. */
+static void a_process_excluded_by_the_filter_later_is_not_unknown(void **state)
 {
 	const struct sampler_sink *sink;
 	struct bench *bench = *state;
@@ -386,8 +388,8 @@ static void what_is_unwanted_after_all_is_not_unknown(void **state)
 	assert_int_equal(ledger.unknown.samples, 0);
 }
 
-/* What was taken back of it before stays so. */
-static void what_is_wanted_after_all_was_unknown(void **state)
+/* Samples that were taken back before stay unknown. */
+static void samples_before_an_inclusion_stay_unknown(void **state)
 {
 	const struct sampler_sink *sink;
 	struct bench *bench = *state;
@@ -405,8 +407,8 @@ static void what_is_wanted_after_all_was_unknown(void **state)
 	assert_string_equal(ledger.unknown.commands[0].name, "app.py");
 }
 
-/* It is the ledger's, and none of the kernel's count of that outcome. */
-static void what_waited_is_counted_apart(void **state)
+/* Such samples are in the ledger, but not in BPF's counts of outcomes. */
+static void samples_before_identification_are_counted_separately(void **state)
 {
 	struct bench *bench = *state;
 
@@ -417,8 +419,8 @@ static void what_waited_is_counted_apart(void **state)
 	assert_true(counts__agree(bench->counts, 0, &bench->sampler));
 }
 
-/* In what was defined before, too, though the profile begins anew. */
-static void takes_back_no_more_of_what_is_taken_in(void **state)
+/* A name from before the inclusion stays excluded, even after the profile began anew. */
+static void takes_back_nothing_after_an_inclusion(void **state)
 {
 	const struct sampler_sink *sink;
 	struct bench *bench = *state;
@@ -438,8 +440,8 @@ static void takes_back_no_more_of_what_is_taken_in(void **state)
 	assert_int_equal(account(bench, 30).lost, 20);
 }
 
-/* Nothing of it can come by then. */
-static void forgets_what_is_excluded(void **state)
+/* After two settlements, no sample of it can be on its way. */
+static void forgets_excluded_processes(void **state)
 {
 	struct bench *bench = *state;
 	uint64_t name;
@@ -458,17 +460,17 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 	const struct CMUnitTest tests[] = {
-		TEST(names_what_was_checked),
-		TEST(waits_with_what_came_meanwhile),
-		TEST(takes_what_waits_when_it_begins_anew),
-		TEST(counts_what_was_on_its_way),
+		TEST(names_checked_samples),
+		TEST(keeps_samples_of_the_check_waiting),
+		TEST(takes_waiting_samples_when_it_begins_anew),
+		TEST(counts_late_samples),
 		TEST(leaves_nothing_at_the_end),
-		TEST(takes_back_what_is_excluded),
-		TEST(takes_back_no_more_of_what_is_taken_in),
-		TEST(forgets_what_is_excluded),
-		TEST(what_is_unwanted_after_all_is_not_unknown),
-		TEST(what_is_wanted_after_all_was_unknown),
-		TEST(what_waited_is_counted_apart),
+		TEST(takes_back_excluded_samples),
+		TEST(takes_back_nothing_after_an_inclusion),
+		TEST(forgets_excluded_processes),
+		TEST(a_process_excluded_by_the_filter_later_is_not_unknown),
+		TEST(samples_before_an_inclusion_stay_unknown),
+		TEST(samples_before_identification_are_counted_separately),
 	};
 #undef TEST
 

@@ -19,7 +19,7 @@
 #define WORDS_MAX	128
 #define FUZZ_ROUNDS	20000
 #define THREADED	2	   /* the word that says whether the build is free-threaded */
-#define CODE_GENERATION 20	   /* that of its offset, from 3.14 on */
+#define CODE_GENERATION 20	   /* the word with its offset, from 3.14 on */
 #define TLBC_GENERATION 21	   /* the same, in 3.14t and 3.15t */
 #define KEPT		0xaaaaaaaa /* an offset that no version has */
 #define RUNTIME_SIZE	3
@@ -51,7 +51,7 @@ static struct offsets look_up(const uint64_t *words)
 	return offsets;
 }
 
-/* The same with what architectures do not agree about, which is only published. */
+/* The same, with the fields that depend on the architecture, which are only published. */
 static struct offsets look_up_all(const uint64_t *words)
 {
 	struct offsets offsets = look_up(words);
@@ -87,7 +87,7 @@ static void releases_agree_with_the_tables(void **state)
 	}
 }
 
-/* What no version's table tells. */
+/* Fields that no version publishes. */
 static const size_t unpublished[] = {
 #define FIELD(name) offsetof(struct offsets, name)
 	FIELD(tstate_frame),
@@ -145,8 +145,8 @@ static uint32_t *field_at(struct offsets *offsets, size_t field)
 	return (uint32_t *)((uint8_t *)offsets + field);
 }
 
-/* What only some tell: thread-local bytecode, and since 3.15 the size of a str and more of types.
- */
+/* Fields that only some builds publish: those of thread-local bytecode, and since 3.15 the size of
+ * a str and more of types. */
 static const struct sometimes {
 	size_t field;
 	uint64_t since;
@@ -173,7 +173,7 @@ static bool is_told(const struct sometimes *field, const uint64_t *words)
 	return words[1] >= field->since && words[THREADED] >= field->free_threaded;
 }
 
-/* What is published is not known, and all else is KEPT, so that what is taken shows. */
+/* Published fields are absent and all others KEPT, so that every field that is taken shows. */
 static struct offsets unmistakable(const uint64_t *words)
 {
 	struct offsets offsets = look_up(words);
@@ -234,7 +234,7 @@ static void cut_tables_are_refused(void **state)
 			struct offsets offsets = unmistakable(images[i].words), before = offsets;
 			int result = apply(images[i].words, length, &offsets);
 
-			/* What follows the last field that is read may be missing. */
+			/* Bytes after the last field that is read may be missing. */
 			refused = refused || result;
 			assert_int_equal(result, refused ? -EINVAL : 0);
 			if (refused)
@@ -271,7 +271,7 @@ static void other_forms_are_refused(void **state)
 	assert_int_equal(apply_changed(THREADED, UINT64_MAX), -EINVAL);
 }
 
-static void the_flag_is_read(void **state)
+static void the_free_threaded_flag_is_read(void **state)
 {
 	uint64_t words[WORDS_MAX];
 
@@ -301,12 +301,13 @@ static void another_build_is_refused(void **state)
 	memcpy(words, image_3_15_2t, sizeof(image_3_15_2t));
 	assert_int_equal(apply(words, sizeof(image_3_15_2t), &offsets), -EINVAL);
 	assert_memory_equal(&offsets, &before, sizeof(offsets));
-	/* A build with a GIL that says it had none: its copies' index would be the code pointer. */
+	/* A build with a GIL that claims to have none: the index of its bytecode copies would be
+	 * the code pointer. */
 	memcpy(words, image_3_15_2, sizeof(image_3_15_2));
 	words[THREADED] = 1;
 	offsets = look_up(image_3_15_2t);
 	assert_int_equal(apply(words, sizeof(image_3_15_2), &offsets), -EINVAL);
-	/* And others that say they had one. */
+	/* Builds without a GIL that claim to have one. */
 	memcpy(words, image_3_15_2t, sizeof(image_3_15_2t));
 	words[THREADED] = 0;
 	offsets = look_up(image_3_15_2);
@@ -317,7 +318,7 @@ static void another_build_is_refused(void **state)
 	assert_int_equal(apply(words, sizeof(image_3_13_18t), &offsets), -EINVAL);
 }
 
-/* In 3.13's image, the frame's code and what is called from are 0 and 8. */
+/* In 3.13's image, frame_code is 0 and frame_previous is 8. */
 static void fields_in_the_same_place_are_refused(void **state)
 {
 	const size_t frame_previous = 29, frame_code = 30;
@@ -361,8 +362,8 @@ static void a_newer_version_is_read_in_the_newest_form(void **state)
 	}
 }
 
-/* A micro version, or one before the release, that moved what it publishes. */
-static void a_release_that_moved_is_as_a_newer_version(void **state)
+/* A patch release or a prerelease may have moved published fields. */
+static void a_release_with_moved_fields_counts_as_newer(void **state)
 {
 	(void)state;
 	for (size_t i = 0; i < IMAGE_COUNT; i++) {
@@ -408,7 +409,7 @@ static void impossible_offsets_are_refused(void **state)
 	assert_int_equal(apply_changed(RUNTIME_SIZE, 1ULL << 40), -EINVAL);
 }
 
-static void anything_is_safe(void **state)
+static void random_bytes_are_safe(void **state)
 {
 	static const uint64_t tempting[] = { 0, 1, 7, 8, 0xffff, 0x10000, 1ULL << 32, UINT64_MAX };
 	size_t accepted = 0;
@@ -443,7 +444,8 @@ static void anything_is_safe(void **state)
 	}
 }
 
-/* The first bytes of section .PyRuntime of the file at PATH; how many there are. */
+/* Reads the first ROOM bytes of section .PyRuntime of the file at PATH.  Returns ROOM, or 0: there
+ * is no such section. */
 static size_t read_runtime_section(const char *path, uint8_t *bytes, size_t room)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -465,7 +467,7 @@ static size_t read_runtime_section(const char *path, uint8_t *bytes, size_t room
 	return length;
 }
 
-/* Whatever this machine has of 3.13 and later: its file and our table say the same. */
+/* For every Python from 3.13 on that is installed here, its file agrees with our table. */
 static void installed_pythons_agree_with_the_tables(void **state)
 {
 	static const char *const places[] = {
@@ -511,14 +513,14 @@ int main(void)
 		cmocka_unit_test(the_patch_release_is_taken),
 		cmocka_unit_test(cut_tables_are_refused),
 		cmocka_unit_test(other_forms_are_refused),
-		cmocka_unit_test(the_flag_is_read),
+		cmocka_unit_test(the_free_threaded_flag_is_read),
 		cmocka_unit_test(another_build_is_refused),
 		cmocka_unit_test(fields_in_the_same_place_are_refused),
 		cmocka_unit_test(a_newer_version_is_read_in_the_newest_form),
-		cmocka_unit_test(a_release_that_moved_is_as_a_newer_version),
+		cmocka_unit_test(a_release_with_moved_fields_counts_as_newer),
 		cmocka_unit_test(another_minor_version_is_refused),
 		cmocka_unit_test(impossible_offsets_are_refused),
-		cmocka_unit_test(anything_is_safe),
+		cmocka_unit_test(random_bytes_are_safe),
 		cmocka_unit_test(installed_pythons_agree_with_the_tables),
 	};
 

@@ -67,8 +67,8 @@ static void test_mangled_names(void **state)
 	check_shown("_ZTch0_v8_n24_N3foo3barEv", "thunk to foo::bar");
 }
 
-/* In functions, and with numbers that refer back. */
-static void test_mangled_places(void **state)
+/* Names inside functions, and names with back references. */
+static void test_mangled_scopes(void **state)
 {
 	(void)state;
 	check_shown("_ZZ4mainENKUlvE_clEv", "main::{lambda#1}::operator()");
@@ -87,7 +87,7 @@ static void test_mangled_places(void **state)
 	check_shown("_ZN1a1fIDTclL_Z1gvEEEE1hEv", "a::f::h");
 }
 
-static void test_what_is_not_mangled(void **state)
+static void test_unknown_names(void **state)
 {
 	static const char *const names[] = {
 		"_Z",
@@ -127,8 +127,8 @@ static void test_rust_names(void **state)
 	check_shown("_ZN17h0123456789abcdefE", "h0123456789abcdef");
 }
 
-/* Types within types, also deeper than is shown; and one whose readable form would be endless if
- * arguments were shown, for each names the one before twice. */
+/* Nested types, also deeper than is shown.  In the first name, each argument refers to the one
+ * before it twice, so the name would be endless if arguments were shown. */
 static void test_deep_names(void **state)
 {
 	static const char digits[] = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ";
@@ -150,7 +150,7 @@ static void test_deep_names(void **state)
 	check_shown(name, name);
 }
 
-/* The parser reads each part of these types twice, and so what is in the innermost one for ever. */
+/* The parser reads each part of these types twice, so it would read the innermost one for ever. */
 static void test_slow_names(void **state)
 {
 	char name[2048] = "_ZN1acv", *end = name + strlen(name);
@@ -168,7 +168,7 @@ static void test_slow_names(void **state)
 	check_shown(name, name);
 }
 
-/* None is cut within a character. */
+/* A long name is not cut within a character. */
 static void test_long_shown_names(void **state)
 {
 	char name[2 * SYMBOLS_NAME_BYTES_MAX + 1], *shown;
@@ -183,7 +183,7 @@ static void test_long_shown_names(void **state)
 		assert_int_equal((strlen(shown) - lead) % 3, 0);
 		free(shown);
 	}
-	/* Each part is a constructor, whose name is that of its scope. */
+	/* Each part is a constructor, which repeats the name of its scope. */
 	name[sprintf(name, "_ZN1000%0*d%s", 1000, 0, "C1C1C1C1C1E")] = '\0';
 	name[7] = 'x';
 	shown = symbols__demangle(name);
@@ -199,7 +199,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_shown_names),    cmocka_unit_test(test_mangled_names),
-		cmocka_unit_test(test_mangled_places), cmocka_unit_test(test_what_is_not_mangled),
+		cmocka_unit_test(test_mangled_scopes), cmocka_unit_test(test_unknown_names),
 		cmocka_unit_test(test_rust_names),     cmocka_unit_test(test_deep_names),
 		cmocka_unit_test(test_slow_names),     cmocka_unit_test(test_long_shown_names),
 	};

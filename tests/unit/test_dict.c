@@ -91,7 +91,7 @@ static void attributes_are_found_in_every_form(void **state)
 
 		fake_python__init(&python, &offsets);
 		reader = make_reader(&python);
-		/* The second one of a class finds its keys remembered. */
+		/* For the second instance of a class, the keys are remembered. */
 		for (uint64_t first = 10; first <= 20; first += 10) {
 			uint64_t keys[] = { fake_text(&python, "_one"), fake_text(&python, "_two"),
 					    fake_text(&python, "_three") };
@@ -125,7 +125,7 @@ static void a_known_key_is_tried_first(void **state)
 	key = 0;
 	assert_int_equal(dict__find(&reader, &dict, "second", &key), 8);
 	assert_int_equal(key, keys[1]);
-	/* One that the dict does not have is no harm. */
+	/* A key that the dict does not have does no harm. */
 	key = 0x1234;
 	assert_int_equal(dict__find(&reader, &dict, "first", &key), 7);
 	assert_int_equal(key, keys[0]);
@@ -167,7 +167,7 @@ static void impossible_tables_are_refused(void **state)
 	check_refused(13, offsetof(struct offsets, keys_log2_index_bytes), 255, 1, -EINVAL);
 }
 
-static void what_is_no_dict_is_refused(void **state)
+static void other_objects_are_refused(void **state)
 {
 	(void)state;
 	for (size_t i = 0; i < FAKE_VERSIONS; i++) {
@@ -219,7 +219,7 @@ static void ints_are_read(void **state)
 	}
 }
 
-static void one_that_is_not_readable_is_no_harm_to_others(void **state)
+static void an_unreadable_int_does_not_affect_others(void **state)
 {
 	struct offsets offsets = fake_offsets(12);
 	struct fake_python python;
@@ -244,9 +244,9 @@ int main(void)
 		cmocka_unit_test(attributes_are_found_in_every_form),
 		cmocka_unit_test(a_known_key_is_tried_first),
 		cmocka_unit_test(impossible_tables_are_refused),
-		cmocka_unit_test(what_is_no_dict_is_refused),
+		cmocka_unit_test(other_objects_are_refused),
 		cmocka_unit_test(ints_are_read),
-		cmocka_unit_test(one_that_is_not_readable_is_no_harm_to_others),
+		cmocka_unit_test(an_unreadable_int_does_not_affect_others),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

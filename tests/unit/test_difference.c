@@ -49,7 +49,7 @@ static void differs(struct profile *before, struct profile *now, const char *wan
 	profile__free(now);
 }
 
-static void what_changed_most_is_first(void **state)
+static void the_largest_change_is_first(void **state)
 {
 	(void)state;
 	differs(make(30, 5), make(20, 25),
@@ -60,7 +60,7 @@ static void what_changed_most_is_first(void **state)
 		"    0.00%     0.00%    +0.00%   +10.00%  main (app.py)\n");
 }
 
-static void what_is_new_or_gone(void **state)
+static void new_and_gone_functions_are_shown(void **state)
 {
 	(void)state;
 	differs(make(10, 0), make(0, 20),
@@ -74,8 +74,8 @@ static void what_is_new_or_gone(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(what_changed_most_is_first),
-		cmocka_unit_test(what_is_new_or_gone),
+		cmocka_unit_test(the_largest_change_is_first),
+		cmocka_unit_test(new_and_gone_functions_are_shown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -24,7 +24,7 @@
 
 static struct elf_budget budget;
 
-/* The descriptor of a file whose file system does not answer; -1: there is none. */
+/* The descriptor of a file whose file system does not answer; -1: all answer. */
 static atomic_int silent = -1;
 
 static void wait_for_answer(int fd)
@@ -33,7 +33,8 @@ static void wait_for_answer(int fd)
 		usleep(1000);
 }
 
-/* In place of the C library's: what a file system in user space can have them do. */
+/* These replace the C library's functions.  On the silent descriptor they hang, as on a FUSE file
+ * system that does not answer. */
 int close(int fd)
 {
 	wait_for_answer(fd);
@@ -68,7 +69,7 @@ static struct elf_image *open_file(const char *path)
 	return elf_cache__open(fd, &budget);
 }
 
-/* A copy of this program, under a name of its own. */
+/* Copies this program to a new file.  PATH is a template for mkstemp(). */
 static void copy_self(char *path)
 {
 	char command[128];
@@ -80,7 +81,7 @@ static void copy_self(char *path)
 	assert_int_equal(system(command), 0);
 }
 
-static void what_is_useful_is_read_once(void **state)
+static void a_useful_file_is_read_once(void **state)
 {
 	struct elf_image *first = open_file("/proc/self/exe"), *second;
 	uint64_t address, again, before;
@@ -100,7 +101,7 @@ static void what_is_useful_is_read_once(void **state)
 	elf_cache__release(second, true);
 }
 
-static void what_was_read_is_found_without_opening_it(void **state)
+static void a_known_file_is_found_without_opening_it(void **state)
 {
 	char path[] = "/tmp/elf-cache-XXXXXX";
 	struct file_identity identity;
@@ -121,7 +122,7 @@ static void what_was_read_is_found_without_opening_it(void **state)
 	unlink(path);
 }
 
-static void what_is_of_no_use_is_not_read_again(void **state)
+static void a_useless_file_is_not_read_again(void **state)
 {
 	char path[] = "/tmp/elf-cache-XXXXXX";
 	struct elf_image *image;
@@ -135,8 +136,8 @@ static void what_is_of_no_use_is_not_read_again(void **state)
 	unlink(path);
 }
 
-/* It may have become useful. */
-static void what_has_changed_is_read_again(void **state)
+/* The change may have made it useful. */
+static void a_changed_file_is_read_again(void **state)
 {
 	char path[] = "/tmp/elf-cache-XXXXXX";
 	struct elf_image *image;
@@ -154,7 +155,7 @@ static void what_has_changed_is_read_again(void **state)
 	unlink(path);
 }
 
-/* What was left out may be what is looked for. */
+/* The symbol may be in the part that was not read. */
 static void what_was_not_read_whole_is_not_remembered(void **state)
 {
 	char path[] = "/tmp/elf-cache-XXXXXX";
@@ -163,7 +164,7 @@ static void what_was_not_read_whole_is_not_remembered(void **state)
 
 	(void)state;
 	copy_self(path);
-	/* Neither what was not even opened, nor what was not searched to the end. */
+	/* First the budget does not suffice to open the file, then not to search all of it. */
 	for (int few = 0; few < 2; few++) {
 		budget.bytes = few * FEW_BYTES;
 		image = open_file(path);
@@ -183,7 +184,7 @@ static void what_was_not_read_whole_is_not_remembered(void **state)
 	unlink(path);
 }
 
-static void what_is_only_kept_can_be_closed(void **state)
+static void kept_files_can_be_closed(void **state)
 {
 	char path[] = "/tmp/elf-cache-XXXXXX";
 	int free_before = dup(0), free_after;
@@ -201,10 +202,10 @@ static void what_is_only_kept_can_be_closed(void **state)
 	unlink(path);
 }
 
-/* A use of a file that is known already, in an errand; begun anew, it does nothing. */
+/* A use of a known file in an errand.  If the errand is started again, it does nothing. */
 struct use {
 	const char *path;
-	bool silent_at_end; /* else from the beginning */
+	bool silent_at_end; /* false: from the beginning */
 	bool begun, found;
 };
 
@@ -245,7 +246,8 @@ static void use_known(void *context)
 	elf_cache__release(image, false);
 }
 
-/* Who uses it is left behind where SILENT_AT_END says, and ends when it answers after all. */
+/* Abandons an errand that uses PATH, at its end or before, as SILENT_AT_END says.  The errand ends
+ * when the file answers again. */
 static void leave_behind(const char *path, bool silent_at_end)
 {
 	struct use use = { .path = path, .silent_at_end = silent_at_end };
@@ -257,14 +259,14 @@ static void leave_behind(const char *path, bool silent_at_end)
 	elf_cache__forget_used();
 	silent = -1;
 	reader__forget(getpid());
-	/* Who was left behind closes it once that is answered. */
+	/* The abandoned errand closes the file when its call returns. */
 	for (int i = 0; i < ANSWER_MS && descriptor_of(path) >= 0; i++)
 		usleep(1000);
 	assert_int_equal(descriptor_of(path), -1);
 }
 
-/* What it had is given back: else the leak is told at the end of this program. */
-static void who_is_left_behind_leaves_nothing_in_use(void **state)
+/* It releases what it used.  LeakSanitizer would report a leak at the end of this program. */
+static void an_abandoned_errand_leaves_nothing_in_use(void **state)
 {
 	char path[] = "/tmp/elf-cache-XXXXXX";
 	struct elf_image *image;
@@ -275,7 +277,7 @@ static void who_is_left_behind_leaves_nothing_in_use(void **state)
 	for (int at_end = 0; at_end < 2; at_end++) {
 		leave_behind(path, at_end);
 		image = open_file(path);
-		/* That it is of no use was clear before it was closed. */
+		/* It was found to be useless before it was closed. */
 		if (at_end) {
 			assert_null(image);
 			continue;
@@ -296,8 +298,8 @@ static int64_t sleep_until_left(void *desk)
 	return 0;
 }
 
-/* Though it answers by the time when the use ends. */
-static void what_was_read_while_it_did_not_answer_is_not_remembered(void **state)
+/* Even if the process answers again before the use ends. */
+static void a_file_of_an_unresponsive_process_is_not_remembered(void **state)
 {
 	char path[] = "/tmp/elf-cache-XXXXXX";
 	struct file_identity identity;
@@ -321,14 +323,14 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup(name, set_up)
 	const struct CMUnitTest tests[] = {
-		TEST(what_is_useful_is_read_once),
-		TEST(what_was_read_is_found_without_opening_it),
-		TEST(what_is_of_no_use_is_not_read_again),
-		TEST(what_is_only_kept_can_be_closed),
-		TEST(what_has_changed_is_read_again),
+		TEST(a_useful_file_is_read_once),
+		TEST(a_known_file_is_found_without_opening_it),
+		TEST(a_useless_file_is_not_read_again),
+		TEST(kept_files_can_be_closed),
+		TEST(a_changed_file_is_read_again),
 		TEST(what_was_not_read_whole_is_not_remembered),
-		TEST(who_is_left_behind_leaves_nothing_in_use),
-		TEST(what_was_read_while_it_did_not_answer_is_not_remembered),
+		TEST(an_abandoned_errand_leaves_nothing_in_use),
+		TEST(a_file_of_an_unresponsive_process_is_not_remembered),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -29,7 +29,7 @@ static char *own_bytes(size_t *size)
 	return bytes;
 }
 
-/* The rows of a file with these contents; none where it has no call frame information. */
+/* The rows of a file with these contents; none if it has no call frame information. */
 static struct cfi_rows rows_of(const char *bytes, size_t size, uint64_t budget_bytes)
 {
 	struct elf_budget budget = { .bytes = budget_bytes };

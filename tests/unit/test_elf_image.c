@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The ELF reader against the dynamic linker's own answers, and on files that were damaged. */
+/* Compares the ELF reader with the dynamic linker, and runs it on damaged files. */
 #include <dlfcn.h>
 #include <elf.h>
 #include <fcntl.h>
@@ -19,7 +19,7 @@
 
 #define FUZZ_ROUNDS 3000
 
-/* A library that is certainly there: its contents, and where it is mapped. */
+/* A library that this program links: its contents, and where its code is mapped. */
 struct library {
 	char *bytes;
 	size_t size;
@@ -42,7 +42,7 @@ static bool visit_all(const uint8_t *bytes, size_t length, uint64_t at, void *co
 	return false;
 }
 
-/* Whether there is "sought", and all of it has the mark before it. */
+/* Whether BYTES contain "sought".  Asserts that the mark is visible before it. */
 static bool find_after_mark(const uint8_t *bytes, size_t length, uint64_t at, void *context)
 {
 	const uint8_t *found = memmem(bytes, length, "sought", sizeof("sought"));
@@ -85,7 +85,7 @@ static Elf64_Phdr *segments_of(char *bytes)
 	return (Elf64_Phdr *)(bytes + header_of(bytes)->e_phoff);
 }
 
-/* Changes the tag of a PT_DYNAMIC entry to one that nobody reads; returns whether it was there. */
+/* Changes the tag of PT_DYNAMIC entry TAG to one that is not read.  Returns whether it exists. */
 static bool drop_dynamic(char *bytes, int64_t tag)
 {
 	for (int i = 0; i < header_of(bytes)->e_phnum; i++) {
@@ -134,7 +134,7 @@ static int load_library(void **state)
 
 	(void)state;
 	library.code = find_mapping((uintptr_t)begin);
-	/* By its path: only root may open what is mapped. */
+	/* By its path, because only root may open /proc/PID/map_files. */
 	assert_true(dladdr(begin, &info));
 	fd = open(info.dli_fname, O_RDONLY | O_CLOEXEC);
 	assert_true(fd >= 0);
@@ -166,7 +166,7 @@ static void check_symbols(struct elf_image *image)
 	}
 	assert_false(elf_image__exported_symbol(image, "elf_begin_", &address));
 	assert_false(elf_image__exported_symbol(image, "elf_begi", &address));
-	/* Used by it, but defined elsewhere. */
+	/* The library uses malloc, but does not define it. */
 	assert_false(elf_image__exported_symbol(image, "malloc", &address));
 }
 
@@ -196,7 +196,7 @@ static void test_needs_no_sections(void **state)
 	free(copy);
 }
 
-/* Section headers lead to the exported symbols, too. */
+/* Without DT_GNU_HASH, section headers lead to the exported symbols. */
 static void test_no_hash_table(void **state)
 {
 	char *copy = copy_library();
@@ -215,7 +215,7 @@ static void test_no_hash_table(void **state)
 	free(copy);
 }
 
-/* What only .symtab has: this test's own static functions. */
+/* Only .symtab has this test's static functions. */
 static void test_symbols_that_are_not_exported(void **state)
 {
 	struct mapping code = find_mapping((uintptr_t)test_symbols_that_are_not_exported);
@@ -242,7 +242,7 @@ static void test_section(void **state)
 	assert_true(elf_image__section(image, ".text", &address));
 	assert_in_range(address + bias, library.code.start, library.code.end);
 	assert_false(elf_image__section(image, ".tex", &address));
-	/* Not loaded, so that it has no address. */
+	/* The section is not loaded, so it has no address. */
 	assert_false(elf_image__section(image, ".shstrtab", &address));
 	elf_image__close(image);
 }
@@ -297,7 +297,7 @@ static void test_bias(void **state)
 	/* A later part, after mprotect() split the mapping. */
 	assert_true(find_bias(image, 0x10003000, 0x2000, true, &bias));
 	assert_int_equal(bias, 0x10002000 - 0x402000);
-	/* Two in one page of the file: the first is read-only by the time that we look. */
+	/* Two segments share a page of the file.  The first one is read-only after relocation. */
 	assert_true(find_bias(image, 0x10006000, 0x3000, false, &bias));
 	assert_int_equal(bias, 0x10006000 - 0x406000);
 	assert_false(find_bias(image, 0x10002000, 0, true, &bias));
@@ -310,7 +310,7 @@ static void refuse(const void *bytes, size_t size)
 	assert_null(open_copy(bytes, size));
 }
 
-static void test_no_image(void **state)
+static void test_refused_files(void **state)
 {
 	char *copy = copy_library();
 
@@ -333,7 +333,7 @@ static void test_no_image(void **state)
 	free(copy);
 }
 
-/* Asks everything; what comes back does not matter, only that it does. */
+/* Calls every function.  The results do not matter, only that each call returns. */
 static void ask_all(struct elf_image *image)
 {
 	uint64_t number = 0;
@@ -352,7 +352,8 @@ static void ask_all(struct elf_image *image)
 	elf_image__close(image);
 }
 
-/* The headers, the dynamic entries, the hash table and the section headers, each in turn. */
+/* A random place in the headers, the dynamic entries, the section headers, or the first 8 KiB,
+ * which hold the hash table. */
 static size_t choose_place(void)
 {
 	const Elf64_Ehdr *header = header_of(library.bytes);
@@ -401,8 +402,8 @@ static void test_damaged_files(void **state)
 	free(copy);
 }
 
-/* As large as a file can be, and nearly all holes: nothing takes its size for memory, and what is
- * read of it ends. */
+/* A huge file that is nearly all holes.  Memory is not allocated by its size, and reading stops at
+ * the budget. */
 static void test_sparse_file(void **state)
 {
 	char *copy = copy_library();
@@ -425,8 +426,8 @@ static void test_sparse_file(void **state)
 	free(copy);
 }
 
-/* A symbol, its name and a constant where two blocks meet, at each place around that. */
-static void test_blocks(void **state)
+/* A symbol and its name, which is also searched for, at each position around a block's end. */
+static void test_block_borders(void **state)
 {
 	enum { BLOCK = 4096 * sizeof(Elf64_Sym), TABLE = 4096, STRINGS = 2 * BLOCK };
 	const size_t size = STRINGS + 2 * BLOCK;
@@ -479,10 +480,10 @@ int main(void)
 		cmocka_unit_test(test_section),
 		cmocka_unit_test(test_first_bytes),
 		cmocka_unit_test(test_bias),
-		cmocka_unit_test(test_no_image),
+		cmocka_unit_test(test_refused_files),
 		cmocka_unit_test(test_damaged_files),
 		cmocka_unit_test(test_sparse_file),
-		cmocka_unit_test(test_blocks),
+		cmocka_unit_test(test_block_borders),
 	};
 
 	return cmocka_run_group_tests(tests, load_library, free_library);

@@ -11,7 +11,7 @@
 #include "profile/profile_events.h"
 #include "synthetic.h"
 
-static void names_are_events(void **state)
+static void event_names_are_parsed(void **state)
 {
 	const char *name;
 	struct event event;
@@ -47,7 +47,7 @@ static void names_are_events(void **state)
 	assert_null(event__parse("net:net_dev_queue:skb.len", &event));
 	assert_string_equal(event.name, "net:net_dev_queue:skb.len");
 	assert_true(event.source == &event_tracepoint && event.period == 1);
-	/* As the store has it. */
+	/* With the period, as the store writes it. */
 	assert_null(event__parse("net:net_dev_queue:1", &event));
 	assert_string_equal(event.name, "net:net_dev_queue");
 	assert_null(event__parse("net:net_dev_queue:len:1", &event));
@@ -56,7 +56,7 @@ static void names_are_events(void **state)
 	assert_true(event.source == &event_cpu_clock && !event.period);
 }
 
-static void what_is_no_event_is_refused(void **state)
+static void invalid_events_are_refused(void **state)
 {
 	static const char *const texts[] = {
 		"",
@@ -103,7 +103,7 @@ static void what_is_no_event_is_refused(void **state)
 	}
 }
 
-static void events_are_apart(void **state)
+static void events_are_separated(void **state)
 {
 	struct profile *profile = synthetic__events(), *only;
 	size_t clock = profile->sample_count / 2;
@@ -155,9 +155,9 @@ static void each_event_has_a_ledger(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(names_are_events),
-		cmocka_unit_test(what_is_no_event_is_refused),
-		cmocka_unit_test(events_are_apart),
+		cmocka_unit_test(event_names_are_parsed),
+		cmocka_unit_test(invalid_events_are_refused),
+		cmocka_unit_test(events_are_separated),
 		cmocka_unit_test(each_event_has_a_ledger),
 	};
 

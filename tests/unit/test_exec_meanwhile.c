@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* A process is looked at in the midst of an exec: the program that it begins with comes from a file
- * system of our own, which keeps the kernel waiting for a part of it. */
+/* Looks at a process in the middle of an exec.  Its program is on a FUSE file system of this test,
+ * which delays one page of the file. */
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -31,20 +31,19 @@
 #define PROGRAM_NODE  2
 #define VALID_S	      60
 
-/* The file system, which has one file: PROGRAM, by any name. */
+/* The file system.  It has one file, PROGRAM, under any name. */
 static struct {
 	char folder[32];
 	int fd;
 	uint8_t *bytes;
 	size_t size;
-	uint64_t kept;	     /* the page that nobody gets yet */
-	sem_t asked, may_go; /* for it */
+	uint64_t kept;	     /* the page that is delayed */
+	sem_t asked, may_go; /* for that page */
 	pthread_t thread;
-	pid_t child; /* which begins with it */
+	pid_t child; /* executes PROGRAM */
 } server;
 
-/* The last page of the data, of which the kernel clears the end in an exec, when all of the program
- * is mapped. */
+/* The last page of the data.  An exec clears its end after it has mapped the whole program. */
 static uint64_t last_data_page(const uint8_t *bytes)
 {
 	const Elf64_Ehdr *header = (const Elf64_Ehdr *)bytes;
@@ -75,7 +74,7 @@ static void answer(const struct fuse_in_header *request, int error, const void *
 	memcpy(bytes, &header, sizeof(header));
 	if (size)
 		memcpy(bytes + sizeof(header), data, size);
-	/* One that was ended waits for no answer. */
+	/* An interrupted request waits for no answer. */
 	if (write(server.fd, bytes, header.len) < 0)
 		assert_int_equal(errno, ENOENT);
 }
@@ -96,7 +95,7 @@ static void answer_read(const struct fuse_in_header *request)
 
 static void serve_one(const struct fuse_in_header *request)
 {
-	/* Nothing is read ahead. */
+	/* max_readahead is 0: the kernel reads nothing ahead. */
 	const struct fuse_init_out init = { .major = 7, .minor = 31, .max_write = PAGE_BYTES };
 	const struct fuse_open_out opened = { .open_flags = FOPEN_DIRECT_IO };
 	const struct fuse_entry_out entry = { .nodeid = PROGRAM_NODE,
@@ -152,7 +151,7 @@ static void read_program(void)
 	server.kept = last_data_page(server.bytes);
 }
 
-/* Where no file system can be mounted there is none. */
+/* If no file system can be mounted, server.fd is -1. */
 static int start_server(void **state)
 {
 	char options[64];
@@ -192,8 +191,8 @@ static int stop_server(void **state)
 	return 0;
 }
 
-/* Its program is all there to be seen, but has not begun: nobody knows by which number it goes. */
-static void what_executes_is_not_known_before_its_end(void **state)
+/* All of its program is mapped, but the exec is not complete, so the look has to be repeated. */
+static void the_look_is_retried_until_the_exec_is_complete(void **state)
 {
 	char path[64];
 	struct target_process *target;
@@ -221,7 +220,7 @@ static void what_executes_is_not_known_before_its_end(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(what_executes_is_not_known_before_its_end,
+		cmocka_unit_test_setup_teardown(the_look_is_retried_until_the_exec_is_complete,
 						start_server, stop_server),
 	};
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* What BPF finds of a file's rows is what was put there. */
+/* BPF finds the rows of a file as they were stored. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -49,7 +49,7 @@ static void add_row(struct cfi_rows *rows, uint64_t address, uint32_t word)
 	rows->all[rows->count++] = (struct cfi_row){ address, word };
 }
 
-/* Any kind, marks and numbers. */
+/* A word with any kind, marks and numbers. */
 static uint32_t random_word(void)
 {
 	return (random_below(1 << 24) << 8) & ~0xffU;
@@ -72,7 +72,7 @@ static void assert_found(const struct unwind_file *file, const struct cfi_row *r
 			 row->word | row->address % UNWIND_TEXT_PAGE);
 }
 
-/* Each row, where it begins, where it ends, and anywhere. */
+/* Looks up each row at its first, its last and a random address. */
 static void assert_stored(const struct unwind_file *file, const struct cfi_rows *rows)
 {
 	uint64_t first = rows->all[0].address, last = rows->all[rows->count - 1].address;
@@ -86,7 +86,7 @@ static void assert_stored(const struct unwind_file *file, const struct cfi_rows 
 		assert_found(file, row, next - 1);
 		assert_found(file, row, row->address + random_below(next - row->address));
 	}
-	/* What is before the first row, in its page and below, and behind the last page. */
+	/* No code is before the first row, even in its page, nor behind the last page. */
 	for (uint64_t at = file->base; at < first; at++)
 		assert_int_equal(unwind_maps__row(file, at), NO_CODE);
 	assert_int_equal(unwind_maps__row(file, file->base - 1), NO_CODE);
@@ -108,7 +108,7 @@ static void stores_one_row(void **state)
 	free(rows.all);
 }
 
-static void stores_nothing_of_no_rows(void **state)
+static void refuses_an_empty_table(void **state)
 {
 	struct cfi_rows rows = { 0 };
 	struct unwind_file file = { 0 };
@@ -134,7 +134,7 @@ static void stores_full_pages(void **state)
 	free(rows.all);
 }
 
-/* In pages where none begins, the last one before holds. */
+/* In a page where no row begins, the last row before it holds. */
 static void stores_empty_pages(void **state)
 {
 	struct cfi_rows rows = { 0 };
@@ -154,7 +154,7 @@ static void stores_empty_pages(void **state)
 	free(rows.all);
 }
 
-/* Rows at random: dense, sparse, and with pages that have none. */
+/* Adds random rows: dense, sparse, and with empty pages between them. */
 static void add_many(struct cfi_rows *rows, size_t count)
 {
 	uint64_t address = TEXT + random_below(UNWIND_TEXT_PAGE);
@@ -181,14 +181,14 @@ static void stores_more_than_a_chunk(void **state)
 		add_many(&rows[i], MANY_ROWS);
 		files[i] = store(&rows[i]);
 	}
-	/* Neither has written into what the other one took. */
+	/* Neither file has overwritten the other. */
 	for (int i = 0; i < 2; i++) {
 		assert_stored(&files[i], &rows[i]);
 		free(rows[i].all);
 	}
 }
 
-/* Wherever the end of a chunk comes among the rows of full pages, and among the words of the
+/* The end of a chunk is at many places among the rows of full pages, and among the words of the
  * directory. */
 static void stores_across_the_end_of_a_chunk(void **state)
 {
@@ -211,7 +211,7 @@ static void stores_across_the_end_of_a_chunk(void **state)
 	free(rows.all);
 }
 
-static void stores_nothing_that_has_no_room(void **state)
+static void refuses_rows_without_room(void **state)
 {
 	struct cfi_rows rows = { 0 };
 	struct unwind_file file = { 0 };
@@ -268,7 +268,7 @@ static void name_functions(const struct fake_function *named, size_t count)
 #define OWN_NAME  "list_sort"
 #define EVAL_ROW  (ROW_PLUMBING | ROW_EVAL_LOOP)
 
-/* What stands in each address from START to END has these marks. */
+/* Each address from START up to END, exclusive, has these marks. */
 static void assert_marked(const struct cfi_rows *rows, uint64_t start, uint64_t end, uint32_t marks)
 {
 	for (uint64_t address = start; address < end; address++) {
@@ -288,7 +288,7 @@ static void assert_sound(const struct cfi_rows *rows)
 	}
 }
 
-/* A row for each of three functions of 0x40 bytes, from 0x1000 on, and none behind these. */
+/* A row for each of three functions of 0x40 bytes, from 0x1000 on, and no code behind them. */
 static struct cfi_rows three_rows(void)
 {
 	struct cfi_rows rows = { 0 };
@@ -318,8 +318,8 @@ static void marks_functions_by_their_names(void **state)
 	free(rows.all);
 }
 
-/* Also before the first one, between two, and where a file names none. */
-static void marks_what_has_no_name(void **state)
+/* Before the first named function, between two of them, and in a file without names. */
+static void marks_unnamed_code_as_plumbing(void **state)
 {
 	struct cfi_rows rows = three_rows();
 
@@ -343,7 +343,7 @@ static void marks_what_has_no_name(void **state)
 	free(rows.all);
 }
 
-/* The greenlet module's: nothing else there is marked. */
+/* In the greenlet module, nothing else is marked. */
 static void marks_where_greenlets_begin(void **state)
 {
 	struct cfi_rows rows = three_rows();
@@ -359,7 +359,7 @@ static void marks_where_greenlets_begin(void **state)
 	free(rows.all);
 }
 
-/* One row of several functions becomes several, one function of several rows leaves these. */
+/* A row that covers several functions is split.  A function with several rows keeps them. */
 static void splits_rows_where_marks_change(void **state)
 {
 	struct cfi_rows rows = { 0 };
@@ -381,8 +381,8 @@ static void splits_rows_where_marks_change(void **state)
 	free(rows.all);
 }
 
-/* The first one counts, up to its end. */
-static void takes_the_first_of_functions_that_overlap(void **state)
+/* The first one counts up to its end, and the next one from there. */
+static void takes_the_first_of_overlapping_functions(void **state)
 {
 	struct cfi_rows rows = three_rows();
 
@@ -400,7 +400,7 @@ static void takes_the_first_of_functions_that_overlap(void **state)
 	free(rows.all);
 }
 
-/* Only where marks change; what begins a row still does, and marks are not set again. */
+/* Rows are split only where marks change, and are never joined.  A second call changes nothing. */
 static void splits_no_more_than_it_must(void **state)
 {
 	struct cfi_rows rows = { 0 };
@@ -427,7 +427,7 @@ static void splits_no_more_than_it_must(void **state)
 	free(rows.all);
 }
 
-/* What a file names where it has no code makes no more rows: they take memory. */
+/* Functions named where the file has no code add no rows, because rows take memory. */
 static void adds_nothing_behind_the_last_row(void **state)
 {
 	struct cfi_rows rows = three_rows();
@@ -459,17 +459,17 @@ int main(void)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 	const struct CMUnitTest tests[] = {
 		TEST(stores_one_row),
-		TEST(stores_nothing_of_no_rows),
+		TEST(refuses_an_empty_table),
 		TEST(stores_full_pages),
 		TEST(stores_empty_pages),
 		TEST(stores_more_than_a_chunk),
 		TEST(stores_across_the_end_of_a_chunk),
-		TEST(stores_nothing_that_has_no_room),
+		TEST(refuses_rows_without_room),
 		TEST(marks_functions_by_their_names),
-		TEST(marks_what_has_no_name),
+		TEST(marks_unnamed_code_as_plumbing),
 		TEST(marks_where_greenlets_begin),
 		TEST(splits_rows_where_marks_change),
-		TEST(takes_the_first_of_functions_that_overlap),
+		TEST(takes_the_first_of_overlapping_functions),
 		TEST(splits_no_more_than_it_must),
 		TEST(adds_nothing_behind_the_last_row),
 		TEST(marks_no_rows),

@@ -41,7 +41,7 @@ static void stacks_are_root_first_and_sorted(void **state)
 	profile__free(profile);
 }
 
-static void threads_stand_first(void **state)
+static void threads_come_first(void **state)
 {
 	struct profile *profile = synthetic__plain();
 	struct output_options options = { .threads = true, .full_filenames = true };
@@ -62,7 +62,7 @@ static void threads_stand_first(void **state)
 	profile__free(profile);
 }
 
-static void several_processes_stand_before_threads(void **state)
+static void several_processes_come_before_threads(void **state)
 {
 	struct profile *profile = synthetic__new();
 	struct output_options options = { 0 };
@@ -83,7 +83,7 @@ static void several_processes_stand_before_threads(void **state)
 	profile__free(profile);
 }
 
-static void one_process_is_told_when_asked(void **state)
+static void a_single_process_is_shown_on_request(void **state)
 {
 	struct profile *profile = synthetic__new();
 	struct output_options options = { .by_process = true };
@@ -98,7 +98,7 @@ static void one_process_is_told_when_asked(void **state)
 	profile__free(profile);
 }
 
-static void a_pid_that_is_used_again_is_another_process(void **state)
+static void a_reused_pid_is_another_process(void **state)
 {
 	struct profile *profile = synthetic__machine();
 	struct output_options options = { 0 };
@@ -119,7 +119,7 @@ static void a_pid_that_is_used_again_is_another_process(void **state)
 	profile__free(profile);
 }
 
-static void lines_that_became_equal_are_one(void **state)
+static void equal_lines_are_merged(void **state)
 {
 	struct profile *profile = synthetic__new();
 	struct output_options options = { 0 };
@@ -136,7 +136,7 @@ static void lines_that_became_equal_are_one(void **state)
 	profile__free(profile);
 }
 
-static void no_profile_is_no_line(void **state)
+static void an_empty_profile_has_no_lines(void **state)
 {
 	struct profile *profile = profile__new();
 	struct output_options options = { 0 };
@@ -146,8 +146,8 @@ static void no_profile_is_no_line(void **state)
 	profile__free(profile);
 }
 
-/* Asserts that every line is one for every reader, and takes TEXT apart for that.  Returns the
- * longest line's length, and the sum of the counts in *SUM. */
+/* Asserts that every parser of the format reads each line in the same way.  Destroys TEXT.  Returns
+ * the longest line's length, and the sum of the counts in *SUM. */
 static size_t check_lines(char *text, uint64_t *sum)
 {
 	size_t longest = 0;
@@ -168,7 +168,7 @@ static size_t check_lines(char *text, uint64_t *sum)
 		*sum += strtoull(strrchr(line, ' ') + 1, NULL, 10);
 		if (length > longest)
 			longest = length;
-		/* No frame ends in a number, whichever is the last one. */
+		/* Any frame may be the last one, so none may end in a number. */
 		*strrchr(line, ' ') = '\0';
 		for (char *frames = line, *frame; (frame = strsep(&frames, ";"));) {
 			char *followed = xasprintf("%s 1", frame);
@@ -183,7 +183,7 @@ static size_t check_lines(char *text, uint64_t *sum)
 	return longest;
 }
 
-static void hostile_names_harm_no_line(void **state)
+static void hostile_names_break_no_line(void **state)
 {
 	struct profile *profile = synthetic__hostile();
 	struct output_options options = { .threads = true };
@@ -198,8 +198,8 @@ static void hostile_names_harm_no_line(void **state)
 	profile__free(profile);
 }
 
-/* A stack of DEPTH frames whose names have 200 bytes each, and one of as many callers, and a root.
- */
+/* Three stacks of frames with names of 200 bytes: DEPTH frames, the same with a root, and 200
+ * frames. */
 static char *fold_deep(struct profile *profile, uint32_t depth)
 {
 	struct output_options options = { .threads = true };
@@ -236,7 +236,7 @@ static void deep_stacks_are_whole(void **state)
 	profile__free(profile);
 }
 
-/* More frames than there are. */
+/* The stack has more frames than any real one. */
 static void long_lines_lose_their_root(void **state)
 {
 	struct profile *profile = synthetic__new();
@@ -246,7 +246,7 @@ static void long_lines_lose_their_root(void **state)
 	(void)state;
 	assert_non_null(strstr(text, "thread (1): T;[callers cut];nnn"));
 	assert_null(strstr(text, "root"));
-	/* Two that differ only where they are cut. */
+	/* Two stacks that differ only in the part that was cut are one line. */
 	assert_non_null(strstr(text, "(a.py:1000) 3\n"));
 	assert_non_null(strstr(text, "thread (1): T;nnn"));
 	assert_non_null(strstr(text, "(a.py:1000) 4\n"));
@@ -301,13 +301,13 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(stacks_are_root_first_and_sorted),
-		cmocka_unit_test(threads_stand_first),
-		cmocka_unit_test(several_processes_stand_before_threads),
-		cmocka_unit_test(one_process_is_told_when_asked),
-		cmocka_unit_test(a_pid_that_is_used_again_is_another_process),
-		cmocka_unit_test(lines_that_became_equal_are_one),
-		cmocka_unit_test(no_profile_is_no_line),
-		cmocka_unit_test(hostile_names_harm_no_line),
+		cmocka_unit_test(threads_come_first),
+		cmocka_unit_test(several_processes_come_before_threads),
+		cmocka_unit_test(a_single_process_is_shown_on_request),
+		cmocka_unit_test(a_reused_pid_is_another_process),
+		cmocka_unit_test(equal_lines_are_merged),
+		cmocka_unit_test(an_empty_profile_has_no_lines),
+		cmocka_unit_test(hostile_names_break_no_line),
 		cmocka_unit_test(deep_stacks_are_whole),
 		cmocka_unit_test(long_lines_lose_their_root),
 		cmocka_unit_test(the_longest_labels_fit),

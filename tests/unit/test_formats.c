@@ -11,7 +11,7 @@
 
 static const struct output_options defaults = { .title = "test" };
 
-static void names_and_endings_select(void **state)
+static void names_and_endings_select_formats(void **state)
 {
 	(void)state;
 	assert_ptr_equal(output_formats[0], &output_html);
@@ -36,7 +36,7 @@ static void names_and_endings_select(void **state)
 	assert_null(output__by_ending(""));
 }
 
-/* The label of a function NAME in FILE. */
+/* Asserts the label of function NAME in FILE. */
 static void assert_label(const char *name, const char *file, uint32_t line, const char *expected)
 {
 	struct profile *profile = profile__new();
@@ -48,7 +48,7 @@ static void assert_label(const char *name, const char *file, uint32_t line, cons
 	profile__free(profile);
 }
 
-static void frames_are_spelled(void **state)
+static void frames_have_function_and_line(void **state)
 {
 	struct output_options full = { .full_filenames = true };
 	struct profile *profile = profile__new();
@@ -66,7 +66,7 @@ static void frames_are_spelled(void **state)
 	assert_label("", "a.py", 7, "<unnamed> (a.py:7)");
 }
 
-static void reasons_are_bare(void **state)
+static void reasons_have_no_file(void **state)
 {
 	struct profile *profile = profile__new();
 	uint32_t location = synthetic__reason(profile, OUTCOME_FRAME_FAULT);
@@ -147,7 +147,7 @@ static void a_process_without_a_command_has_its_short_name(void **state)
 	profile__free(profile);
 }
 
-static void a_table_has_the_hottest_first(void **state)
+static void the_table_has_the_hottest_first(void **state)
 {
 	const struct output_options options = { .title = "process 100" };
 	struct profile *profile = synthetic__plain();
@@ -164,7 +164,7 @@ static void a_table_has_the_hottest_first(void **state)
 	profile__free(profile);
 }
 
-static void several_as_one_are_a_service(void **state)
+static void a_process_without_a_pid_is_a_service(void **state)
 {
 	struct profile *profile = profile__new();
 	uint32_t process = profile__process(profile, 1, 0);
@@ -178,7 +178,7 @@ static void several_as_one_are_a_service(void **state)
 	profile__free(profile);
 }
 
-/* TEXT, repeated up to LENGTH bytes, as it is shortened to BYTES_MAX. */
+/* Repeats TEXT up to LENGTH bytes, and shortens that to BYTES_MAX. */
 static char *shortened(const char *text, size_t length, size_t bytes_max)
 {
 	char *result = xmalloc(length + 1);
@@ -203,7 +203,7 @@ static void long_texts_lose_their_middle(void **state)
 	text = shortened("0123456789", 1000000, 30);
 	assert_string_equal(text, "0123456789012345 ... 123456789");
 	free(text);
-	/* No character is cut in two, wherever it is cut. */
+	/* No character is split, wherever the text is cut. */
 	for (size_t bytes_max = 20; bytes_max < 40; bytes_max++) {
 		text = shortened("\xf0\x9f\x90\x8d", 400, bytes_max);
 		assert_in_range(strlen(text), bytes_max - 6, bytes_max);
@@ -251,7 +251,7 @@ static void labels_are_bounded(void **state)
 				    synthetic__location(profile, name, "/", name, 1, 4000000000));
 	assert_true(strlen(label) > LABEL_BYTES_MAX - 200);
 	assert_true(strlen(label) <= LABEL_BYTES_MAX);
-	/* It would be another string if it were not valid. */
+	/* profile__string() would change invalid UTF-8. */
 	id = profile__string(profile, label);
 	assert_string_equal(profile->strings[id], label);
 	assert_string_equal(strrchr(label, '.') - 2, "...:4000000000)");
@@ -260,7 +260,7 @@ static void labels_are_bounded(void **state)
 	profile__free(profile);
 }
 
-static void a_failed_write_is_the_files_own(void **state)
+static void a_failed_write_is_an_error_of_the_file(void **state)
 {
 	struct profile *profile = synthetic__plain();
 	FILE *full = fopen("/dev/full", "w");
@@ -283,19 +283,19 @@ static void a_failed_write_is_the_files_own(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(names_and_endings_select),
-		cmocka_unit_test(frames_are_spelled),
-		cmocka_unit_test(reasons_are_bare),
+		cmocka_unit_test(names_and_endings_select_formats),
+		cmocka_unit_test(frames_have_function_and_line),
+		cmocka_unit_test(reasons_have_no_file),
 		cmocka_unit_test(labels_are_harmless),
 		cmocka_unit_test(no_label_ends_in_a_number),
 		cmocka_unit_test(processes_are_quoted),
-		cmocka_unit_test(a_table_has_the_hottest_first),
-		cmocka_unit_test(several_as_one_are_a_service),
+		cmocka_unit_test(the_table_has_the_hottest_first),
+		cmocka_unit_test(a_process_without_a_pid_is_a_service),
 		cmocka_unit_test(a_process_without_a_command_has_its_short_name),
 		cmocka_unit_test(long_texts_lose_their_middle),
 		cmocka_unit_test(a_long_command_keeps_its_beginning_and_its_end),
 		cmocka_unit_test(labels_are_bounded),
-		cmocka_unit_test(a_failed_write_is_the_files_own),
+		cmocka_unit_test(a_failed_write_is_an_error_of_the_file),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The names of 2.7, which are the paths by which functions are found. */
+/* Qualified names in 2.7: the paths by which functions are found. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -13,16 +13,16 @@
 
 #define FUZZ_ROUNDS 100
 
-/* Of co_flags. */
+/* A bit of co_flags. */
 #define IS_NESTED 0x10
 
-/* What a module or a class of 2.7 has, as what. */
+/* An attribute of a module or a class of 2.7. */
 struct attribute {
 	const char *key;
 	uint64_t value;
 };
 
-/* A dict of 2.7; the attributes end where one has no key. */
+/* A dict of 2.7.  An attribute without a key ends the list. */
 static uint64_t make_attributes(struct fake_process *process, const struct attribute *attributes)
 {
 	uint64_t keys[NAMES_MAX], values[NAMES_MAX];
@@ -53,12 +53,12 @@ static uint64_t make_class_2_7(struct fake_process *process, bool is_old, const 
 	return (uintptr_t)object;
 }
 
-/* A function of 2.7 in a class, and how they are to be found; NULL and 0: as is usual. */
+/* A method of 2.7, where it is found, and the expected name.  NULL and 0: as usual. */
 struct path_case {
 	const char *name, *expected;
 	const char *method_key, *class_key, *module; /* __module__ */
 	uint32_t flags;
-	bool is_foreign; /* its globals are no module's */
+	bool is_foreign; /* its globals are not the module's */
 };
 
 static void check_path(const struct path_case *path, bool is_old)
@@ -92,7 +92,7 @@ static void check_path(const struct path_case *path, bool is_old)
 	free_process(process);
 }
 
-static void a_path_has_to_be_confirmed(void **state)
+static void a_path_must_be_confirmed(void **state)
 {
 	static const struct path_case paths[] = {
 		{ .name = "f", .expected = "_C.f" },
@@ -114,8 +114,8 @@ static void a_path_has_to_be_confirmed(void **state)
 			check_path(&paths[i], is_old);
 }
 
-/* The name of a method whose class, or a staticmethod of it, these attributes of the module have;
- * "Outer" is one that has the class, too. */
+/* Checks the name of a static method.  KEYS are the module's attributes: "C" is a class with the
+ * method, "Outer" and "Other" are classes that contain C, other names are classes like C. */
 static void check_names(const char *const *keys, bool is_old, const char *expected)
 {
 	struct fake_process *process = make_process_of(fake_offsets_2_7());
@@ -145,7 +145,7 @@ static void check_names(const char *const *keys, bool is_old, const char *expect
 	free_process(process);
 }
 
-static void two_paths_name_nothing(void **state)
+static void two_paths_give_no_qualified_name(void **state)
 {
 	static const struct {
 		const char *keys[4], *expected;
@@ -165,7 +165,7 @@ static void two_paths_name_nothing(void **state)
 			check_names(names[i].keys, is_old, names[i].expected);
 }
 
-/* A class that has itself has two names; what else it leads to is found. */
+/* The class contains itself, so several paths lead to its method. */
 static void cycles_end(void **state)
 {
 	struct fake_process *process = make_process_of(fake_offsets_2_7());
@@ -193,7 +193,7 @@ static void cycles_end(void **state)
 	free_process(process);
 }
 
-/* A module of 2.7 with METHOD in classes. */
+/* Sets a module of 2.7 with METHOD in a nested class. */
 static void set_module_2_7(struct fake_process *process, uint64_t method)
 {
 	struct attribute in = { "__module__", fake_text(&process->python, "module") };
@@ -210,8 +210,8 @@ static void set_module_2_7(struct fake_process *process, uint64_t method)
 	set_module_dict(process, module);
 }
 
-/* Whatever is there, it ends, and reads nothing beyond what is read. */
-static void anything_is_safe(void **state)
+/* The search ends, and uses nothing beyond what it has read. */
+static void random_memory_is_safe(void **state)
 {
 	(void)state;
 	srandom(1);
@@ -230,10 +230,10 @@ static void anything_is_safe(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_path_has_to_be_confirmed),
-		cmocka_unit_test(two_paths_name_nothing),
+		cmocka_unit_test(a_path_must_be_confirmed),
+		cmocka_unit_test(two_paths_give_no_qualified_name),
 		cmocka_unit_test(cycles_end),
-		cmocka_unit_test(anything_is_safe),
+		cmocka_unit_test(random_memory_is_safe),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Lines of mountinfo: which are of a FUSE mount that one user alone may read. */
+/* Recognizes the lines of mountinfo for FUSE mounts that only one user may read. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -9,7 +9,7 @@
 
 #include "reading/process.c"
 
-static void one_users_mount_is_told(void **state)
+static void a_mount_of_one_user_is_recognized(void **state)
 {
 	static const char *const lines[] = {
 		"42 27 0:39 / /mnt rw,relatime - fuse.sshfs host:/x rw,user_id=1000,group_id=100",
@@ -27,7 +27,7 @@ static void one_users_mount_is_told(void **state)
 	}
 }
 
-static void other_lines_are_not(void **state)
+static void other_lines_are_ignored(void **state)
 {
 	static const char *const lines[] = {
 		"",
@@ -51,8 +51,8 @@ static void other_lines_are_not(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(one_users_mount_is_told),
-		cmocka_unit_test(other_lines_are_not),
+		cmocka_unit_test(a_mount_of_one_user_is_recognized),
+		cmocka_unit_test(other_lines_are_ignored),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

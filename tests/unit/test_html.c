@@ -61,21 +61,21 @@ static void assert_numbers(const json_t *object, const char *key, const json_int
 	assert_numbers(object, key, (const json_int_t[]){ __VA_ARGS__ }, \
 		       sizeof((const json_int_t[]){ __VA_ARGS__ }) / sizeof(json_int_t))
 
-static void stacks_are_the_tree_they_span(void **state)
+static void stacks_are_written_as_a_tree(void **state)
 {
 	struct profile *profile = synthetic__plain();
 	json_t *json = data(profile, &titled);
 
 	(void)state;
-	/* main 0, load 1, load_next 2, fib 3, cut 4, none 5: shared, added, frames from the root.
-	 */
+	/* Locations: main 0, load 1, load_next 2, fib 3, cut 4, none 5.  A stack is the number of
+	 * frames shared with the one before, the number of others, and those, root first. */
 	assert_row(json, "stacks", 0, 2, 0, 1, 1, 1, 2, 1, 3, 3, 3, 3, 0, 3, 4, 3, 3, 0, 1, 5);
 	assert_row(json, "samples", 0, 0, 30, 0, 1, 20, 0, 2, 40, 0, 3, 5, 1, 0, 10, 1, 4, 5);
 	json_decref(json);
 	profile__free(profile);
 }
 
-static void a_stack_may_begin_another(void **state)
+static void a_stack_may_be_the_start_of_another(void **state)
 {
 	struct profile *profile = synthetic__new();
 	uint32_t thread = synthetic__thread(profile, 1, "python3", 1, "one");
@@ -93,7 +93,7 @@ static void a_stack_may_begin_another(void **state)
 	profile__free(profile);
 }
 
-static void names_come_back_as_they_were(void **state)
+static void names_are_unchanged(void **state)
 {
 	struct profile *profile = synthetic__hostile();
 	json_t *json = data(profile, &titled), *strings = json_object_get(json, "strings");
@@ -108,7 +108,7 @@ static void names_come_back_as_they_were(void **state)
 	profile__free(profile);
 }
 
-static void no_name_leaves_its_script(void **state)
+static void no_name_breaks_out_of_the_script(void **state)
 {
 	struct profile *profile = synthetic__hostile();
 	char *text = page(profile, &titled), *json = data_text(text);
@@ -117,7 +117,7 @@ static void no_name_leaves_its_script(void **state)
 	assert_null(strchr(json, '<'));
 	for (const char *byte = json; *byte; byte++)
 		assert_in_range(*byte, '\n', '\x7f');
-	/* All that comes after is the page's own. */
+	/* The data has the name escaped, and the rest of the page does not have it. */
 	assert_non_null(strstr(json, "\\u003c/script>\\u003cb onload=x>"));
 	assert_null(strstr(text, "<b onload=x>"));
 	free(json);
@@ -125,7 +125,7 @@ static void no_name_leaves_its_script(void **state)
 	profile__free(profile);
 }
 
-static void no_command_leaves_its_script(void **state)
+static void no_command_breaks_out_of_the_script(void **state)
 {
 	static const char command[] = "</script><b onload=x>\xc3\xa9";
 	struct profile *profile = synthetic__plain();
@@ -146,7 +146,7 @@ static void no_command_leaves_its_script(void **state)
 	profile__free(profile);
 }
 
-static void filenames_are_short_unless_asked(void **state)
+static void filenames_are_short_by_default(void **state)
 {
 	struct profile *profile = synthetic__plain();
 	struct output_options full = { .full_filenames = true, .threads = true, .title = "" };
@@ -171,7 +171,7 @@ static void filenames_are_short_unless_asked(void **state)
 	profile__free(profile);
 }
 
-static void interpreter_code_is_a_kind(void **state)
+static void interpreter_code_has_its_own_kind(void **state)
 {
 	struct profile *profile = synthetic__native();
 	json_t *json = data(profile, &titled), *rows = json_object_get(json, "functions");
@@ -188,7 +188,7 @@ static void interpreter_code_is_a_kind(void **state)
 	profile__free(profile);
 }
 
-static void whose_the_processes_are_is_there(void **state)
+static void details_of_processes_are_there(void **state)
 {
 	struct profile *profile = synthetic__machine();
 	const struct profile_process *process = &profile->processes[0];
@@ -215,7 +215,7 @@ static void whose_the_processes_are_is_there(void **state)
 	profile__free(profile);
 }
 
-static void one_process_is_told_when_asked(void **state)
+static void a_single_process_is_shown_on_request(void **state)
 {
 	struct profile *profile = synthetic__plain();
 	struct output_options options = { .by_process = true, .title = "" };
@@ -258,7 +258,7 @@ static void an_empty_profile_is_a_page_too(void **state)
 	profile__free(profile);
 }
 
-static void what_was_before_is_there(void **state)
+static void the_profile_before_is_there(void **state)
 {
 	struct profile before, *profile = synthetic__change(&before);
 	struct output_options options = { .title = "", .before = &before };
@@ -266,7 +266,7 @@ static void what_was_before_is_there(void **state)
 	json_t *was = json_object_get(json, "before");
 
 	(void)state;
-	/* Stacks as they are written: those of main, by their locations, and the reason. */
+	/* Stacks are numbered as they are written: those of main by location, then the reason. */
 	assert_row(was, "samples", 0, 0, 100, 0, 2, 200, 0, 3, 40, 1, 2, 20, 1, 5, 40);
 	assert_row(json, "samples", 0, 1, 100, 0, 2, 20, 0, 4, 20, 1, 2, 12, 1, 5, 48);
 	assert_int_equal(json_integer_value(json_object_get(was, "start_ms")), 1704161045000);
@@ -288,7 +288,7 @@ static char *nonce(const char *text)
 	return xstrndup(begin + strlen("script-src 'nonce-"), 32);
 }
 
-static void policy_lets_only_the_page_run(void **state)
+static void the_policy_allows_only_the_pages_script(void **state)
 {
 	struct profile *profile = synthetic__plain();
 	char *text = page(profile, &titled), *again = page(profile, &titled);
@@ -310,7 +310,7 @@ static void policy_lets_only_the_page_run(void **state)
 	profile__free(profile);
 }
 
-static void the_page_makes_no_markup_of_names(void **state)
+static void the_page_makes_no_markup_from_names(void **state)
 {
 	static const char *const forbidden[] = { "innerHTML",	   "outerHTML",
 						 "insertAdjacent", "document.write",
@@ -342,20 +342,20 @@ static void a_title_that_is_not_utf8_is_an_error(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(stacks_are_the_tree_they_span),
-		cmocka_unit_test(a_stack_may_begin_another),
-		cmocka_unit_test(names_come_back_as_they_were),
-		cmocka_unit_test(no_name_leaves_its_script),
-		cmocka_unit_test(no_command_leaves_its_script),
-		cmocka_unit_test(filenames_are_short_unless_asked),
-		cmocka_unit_test(interpreter_code_is_a_kind),
-		cmocka_unit_test(whose_the_processes_are_is_there),
-		cmocka_unit_test(one_process_is_told_when_asked),
+		cmocka_unit_test(stacks_are_written_as_a_tree),
+		cmocka_unit_test(a_stack_may_be_the_start_of_another),
+		cmocka_unit_test(names_are_unchanged),
+		cmocka_unit_test(no_name_breaks_out_of_the_script),
+		cmocka_unit_test(no_command_breaks_out_of_the_script),
+		cmocka_unit_test(filenames_are_short_by_default),
+		cmocka_unit_test(interpreter_code_has_its_own_kind),
+		cmocka_unit_test(details_of_processes_are_there),
+		cmocka_unit_test(a_single_process_is_shown_on_request),
 		cmocka_unit_test(ledger_and_time_are_there),
 		cmocka_unit_test(an_empty_profile_is_a_page_too),
-		cmocka_unit_test(what_was_before_is_there),
-		cmocka_unit_test(policy_lets_only_the_page_run),
-		cmocka_unit_test(the_page_makes_no_markup_of_names),
+		cmocka_unit_test(the_profile_before_is_there),
+		cmocka_unit_test(the_policy_allows_only_the_pages_script),
+		cmocka_unit_test(the_page_makes_no_markup_from_names),
 		cmocka_unit_test(a_title_that_is_not_utf8_is_an_error),
 	};
 

@@ -22,7 +22,7 @@ static int read_list(const struct fake_interpreter *const *head, struct interpre
 	return interpreters__read(getpid(), &offsets, (uintptr_t)head, result);
 }
 
-static void test_the_newest_is_first(void **state)
+static void test_the_newest_interpreter_is_first(void **state)
 {
 	const struct fake_interpreter oldest = { 0 }, middle = { .next = &oldest };
 	const struct fake_interpreter newest = { .next = &middle }, *head = &newest;
@@ -36,7 +36,7 @@ static void test_the_newest_is_first(void **state)
 	assert_false(result.cut);
 }
 
-static void test_there_may_be_none(void **state)
+static void test_the_list_may_be_empty(void **state)
 {
 	const struct fake_interpreter *head = NULL;
 	struct interpreters result;
@@ -47,7 +47,7 @@ static void test_there_may_be_none(void **state)
 	assert_false(result.cut);
 }
 
-static void test_a_circle_is_cut(void **state)
+static void test_a_circular_list_is_cut(void **state)
 {
 	struct fake_interpreter one = { 0 }, other = { .next = &one };
 	const struct fake_interpreter *head = &one;
@@ -60,7 +60,7 @@ static void test_a_circle_is_cut(void **state)
 	assert_true(result.cut);
 }
 
-static void test_what_is_before_a_bad_address_is_kept(void **state)
+static void test_interpreters_before_a_bad_address_are_kept(void **state)
 {
 	const struct fake_interpreter one = { .next = (void *)16 }, *head = &one;
 	struct interpreters result;
@@ -75,10 +75,10 @@ static void test_what_is_before_a_bad_address_is_kept(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_the_newest_is_first),
-		cmocka_unit_test(test_there_may_be_none),
-		cmocka_unit_test(test_a_circle_is_cut),
-		cmocka_unit_test(test_what_is_before_a_bad_address_is_kept),
+		cmocka_unit_test(test_the_newest_interpreter_is_first),
+		cmocka_unit_test(test_the_list_may_be_empty),
+		cmocka_unit_test(test_a_circular_list_is_cut),
+		cmocka_unit_test(test_interpreters_before_a_bad_address_are_kept),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

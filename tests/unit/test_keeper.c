@@ -16,12 +16,13 @@
 
 #define WAIT_MS 120000
 
-/* What all processes have. */
+/* Memory that all processes share. */
 struct shared {
 	_Atomic int begun, ended, again;
 };
 
-/* The first one is killed; the next one says so and waits for the other side's end. */
+/* The first process kills itself.  The next one sends a byte, and waits until the other side closes
+ * the socket. */
 static bool run(void *context, int socket)
 {
 	struct shared *shared = context;
@@ -43,7 +44,7 @@ static void count(void *context, int error, bool again)
 	shared->again += again;
 }
 
-static void what_is_killed_is_replaced(void **state)
+static void a_killed_process_is_restarted(void **state)
 {
 	struct shared *shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE,
 				     MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -73,7 +74,7 @@ static void what_is_killed_is_replaced(void **state)
 	munmap(shared, sizeof(*shared));
 }
 
-/* How many descriptors it has, of which FILE, the agent's, may be one. */
+/* The number of open descriptors, and whether FILE, the agent's, is among them. */
 struct seen {
 	int file;
 	_Atomic int open, has_file;
@@ -97,14 +98,14 @@ static void count_nothing(void *context, int error, bool again)
 	(void)again;
 }
 
-static void one_that_is_alone_has_no_file_of_the_agents(void **state)
+static void a_process_that_is_alone_inherits_no_file(void **state)
 {
 	struct seen *seen = mmap(NULL, sizeof(*seen), PROT_READ | PROT_WRITE,
 				 MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 
 	(void)state;
 	assert_ptr_not_equal(seen, MAP_FAILED);
-	/* Beyond the one that the socket becomes. */
+	/* A number above that of the socket. */
 	seen->file = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 100);
 	for (int alone = 0; alone < 2; alone++) {
 		const struct kept kept = { .name = "what is kept",
@@ -129,7 +130,7 @@ static void one_that_is_alone_has_no_file_of_the_agents(void **state)
 	munmap(seen, sizeof(*seen));
 }
 
-static void the_end_of_one_that_is_killed_is_known(void **state)
+static void a_killed_supervisor_is_noticed_once(void **state)
 {
 	struct seen seen = { .file = -1 };
 	const struct kept kept = { .name = "what is kept",
@@ -154,9 +155,9 @@ static void the_end_of_one_that_is_killed_is_known(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(what_is_killed_is_replaced),
-		cmocka_unit_test(one_that_is_alone_has_no_file_of_the_agents),
-		cmocka_unit_test(the_end_of_one_that_is_killed_is_known),
+		cmocka_unit_test(a_killed_process_is_restarted),
+		cmocka_unit_test(a_process_that_is_alone_inherits_no_file),
+		cmocka_unit_test(a_killed_supervisor_is_noticed_once),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -16,7 +16,7 @@ static void check(const struct kernel_symbols *symbols, uint64_t address, const 
 	free(name);
 }
 
-static void each_reaches_to_the_next(void **state)
+static void each_function_reaches_to_the_next(void **state)
 {
 	struct kernel_symbols *symbols = symbols_of("ffffffff81000100 t vfs_read\n"
 						    "ffffffff81000000 T _stext\n"
@@ -32,7 +32,7 @@ static void each_reaches_to_the_next(void **state)
 	check(symbols, 0xffffffff81000100, "vfs_read_[k]");
 	check(symbols, 0xffffffff81000210, "weak_[k]");
 	check(symbols, 0xffffffffc0000010, "in_module_[k]");
-	/* Before the first, in data, and far behind the last. */
+	/* Before the first function, in data, and far behind the last function. */
 	check(symbols, 0xffffffff80ffffff, "[kernel]");
 	check(symbols, 0xffffffff81000310, "[kernel]");
 	check(symbols, 0xffffffffd0000000, "[kernel]");
@@ -40,7 +40,7 @@ static void each_reaches_to_the_next(void **state)
 	kernel_symbols__free(symbols);
 }
 
-static void hidden_ones_are_none(void **state)
+static void hidden_symbols_are_not_used(void **state)
 {
 	(void)state;
 	assert_null(symbols_of("0000000000000000 T vfs_read\n0000000000000000 t other\n"));
@@ -52,7 +52,7 @@ static void hidden_ones_are_none(void **state)
 	kernel_symbols__free(NULL);
 }
 
-static void other_lines_are_passed_over(void **state)
+static void other_lines_are_ignored(void **state)
 {
 	struct kernel_symbols *symbols = symbols_of("this is none\n\nffffffff81000000\n"
 						    "ffffffff81000000 T only\nffffffff8100");
@@ -65,9 +65,9 @@ static void other_lines_are_passed_over(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(each_reaches_to_the_next),
-		cmocka_unit_test(hidden_ones_are_none),
-		cmocka_unit_test(other_lines_are_passed_over),
+		cmocka_unit_test(each_function_reaches_to_the_next),
+		cmocka_unit_test(hidden_symbols_are_not_used),
+		cmocka_unit_test(other_lines_are_ignored),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

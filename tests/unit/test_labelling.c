@@ -10,7 +10,7 @@
 
 #define LOST 7
 
-/* What synthetic__plain has, and 11 samples of another process, of 3 kinds. */
+/* synthetic__plain(), and 11 samples of another process with 3 outcomes. */
 static struct profile *two_services(void)
 {
 	struct profile *profile = synthetic__plain();
@@ -59,7 +59,7 @@ static uint64_t sum_of(const struct profile *profile)
 	return sum;
 }
 
-static void all_is_kept(void **state)
+static void without_rules_all_samples_are_kept(void **state)
 {
 	struct profile *profile = two_services();
 	struct relabel_rules rules = { 0 };
@@ -76,8 +76,8 @@ static void all_is_kept(void **state)
 	profile__free(profile);
 }
 
-/* What is left adds up, as all did. */
-static void what_is_dropped_is_in_no_sum(void **state)
+/* The ledger of the remaining samples adds up. */
+static void dropped_samples_are_in_no_sum(void **state)
 {
 	static const struct {
 		const char *action;
@@ -109,7 +109,7 @@ static void what_is_dropped_is_in_no_sum(void **state)
 			assert_memory_equal(&window->profile->samples[j],
 					    &profile->samples[window->numbers[j]],
 					    sizeof(profile->samples[j]));
-		/* The recording's own is what it was. */
+		/* The recording's profile is unchanged. */
 		assert_int_equal(sum_of(profile), 121);
 		labelled__free(labelled);
 		relabel__free(&rules);
@@ -124,7 +124,7 @@ static const char *thread_label(const struct labelled_window *window, uint32_t t
 		json_object_get(labelled_window__labels(window, thread), "thread"));
 }
 
-static void threads_are_apart_on_request(void **state)
+static void threads_have_labels_on_request(void **state)
 {
 	struct profile *profile = two_services();
 	uint32_t worker = synthetic__thread(profile, 200, "python3 other.py", 201, "worker");
@@ -151,7 +151,7 @@ static void threads_are_apart_on_request(void **state)
 	profile__free(profile);
 }
 
-/* Of each event's ledger the outcomes of what was dropped are gone. */
+/* Each event's ledger loses the outcomes of its dropped samples. */
 static void dropped_samples_leave_the_ledger_of_their_event(void **state)
 {
 	struct profile *profile = two_services();
@@ -186,7 +186,7 @@ static void dropped_samples_leave_the_ledger_of_their_event(void **state)
 	profile__free(profile);
 }
 
-static void all_is_dropped(void **state)
+static void all_samples_can_be_dropped(void **state)
 {
 	struct profile *profile = two_services();
 	struct relabel_rules rules = { 0 };
@@ -205,11 +205,11 @@ static void all_is_dropped(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(all_is_kept),
-		cmocka_unit_test(what_is_dropped_is_in_no_sum),
+		cmocka_unit_test(without_rules_all_samples_are_kept),
+		cmocka_unit_test(dropped_samples_are_in_no_sum),
 		cmocka_unit_test(dropped_samples_leave_the_ledger_of_their_event),
-		cmocka_unit_test(all_is_dropped),
-		cmocka_unit_test(threads_are_apart_on_request),
+		cmocka_unit_test(all_samples_can_be_dropped),
+		cmocka_unit_test(threads_have_labels_on_request),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -38,7 +38,7 @@ static void the_environment_names_a_service(void **state)
 	named(VARIABLES("OTEL_RESOURCE_ATTRIBUTES=service.name=api\0OTEL_SERVICE_NAME= \t"), "api");
 }
 
-static void other_environments_do_not(void **state)
+static void other_environments_name_no_service(void **state)
 {
 	char *longest = xmalloc(4096);
 
@@ -54,7 +54,7 @@ static void other_environments_do_not(void **state)
 	named(VARIABLES("OTEL_RESOURCE_ATTRIBUTES=service.name= ,a=b"), NULL);
 	named(VARIABLES("OTEL_RESOURCE_ATTRIBUTES=service.name=%20"), NULL);
 	named(VARIABLES("OTEL_SERVICE_NAME= "), NULL);
-	/* Cut in the middle. */
+	/* The variable was cut: it has no NUL. */
 	named("OTEL_SERVICE_NAME=we", 20, NULL);
 	memset(longest, 'x', 4096);
 	memcpy(longest, "OTEL_SERVICE_NAME=", 18);
@@ -63,7 +63,7 @@ static void other_environments_do_not(void **state)
 	free(longest);
 }
 
-/* What RULES make of the first process of PROFILE; NULL: they drop it. */
+/* The labels of PROFILE's first process after RULES; NULL: RULES drop it. */
 static char *labels_text(const struct profile *profile, const struct relabel_rules *rules)
 {
 	const struct labelling labelling = { .node = "node1", .rules = rules };
@@ -82,7 +82,7 @@ static void labelled(const struct profile *profile, const char *wanted)
 	free(text);
 }
 
-static void services_are_named_by_rules(void **state)
+static void the_best_source_names_the_service(void **state)
 {
 	struct profile *profile = profile__new();
 	struct profile_process *process;
@@ -115,7 +115,7 @@ static void services_are_named_by_rules(void **state)
 	process->unit = profile__string(profile, "user@1000.service");
 	labelled(profile, "{\"node\":\"node1\",\"python_version\":\"3.11.7\","
 			  "\"service_name\":\"worker.py\"}");
-	/* It had ended before anybody could look. */
+	/* The process ended before it could be read. */
 	process->short_name = process->unit = 0;
 	labelled(profile, "{\"node\":\"node1\",\"python_version\":\"3.11.7\","
 			  "\"service_name\":\"unknown_service\"}");
@@ -137,7 +137,7 @@ static void a_pid_is_a_label_on_request(void **state)
 	profile__free(profile);
 }
 
-static void rules_see_more_and_it_stays_hidden(void **state)
+static void rules_also_see_hidden_labels(void **state)
 {
 	struct profile *profile = profile__new();
 	struct relabel_rules rules = { 0 };
@@ -168,10 +168,10 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_environment_names_a_service),
-		cmocka_unit_test(other_environments_do_not),
-		cmocka_unit_test(services_are_named_by_rules),
+		cmocka_unit_test(other_environments_name_no_service),
+		cmocka_unit_test(the_best_source_names_the_service),
 		cmocka_unit_test(a_pid_is_a_label_on_request),
-		cmocka_unit_test(rules_see_more_and_it_stays_hidden),
+		cmocka_unit_test(rules_also_see_hidden_labels),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

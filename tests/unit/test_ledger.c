@@ -140,12 +140,12 @@ static void unknown_processes_have_their_commands(void **state)
 	text = unknown_processes__text(&unknown, 1);
 	assert_string_equal(text, "grep 7");
 	free(text);
-	/* What is no text, as argv[0] may be, is shown as such. */
+	/* argv[0] may be invalid UTF-8.  It is not shown unchanged. */
 	unknown_processes__add(&unknown, "\xf0\x9f", 9);
 	text = unknown_processes__text(&unknown, 1);
 	assert_true(*text && !strchr(text, '\xf0'));
 	free(text);
-	/* The first of them have room. */
+	/* There is room for the first commands only. */
 	for (; name[8] <= 'z'; name[8]++)
 		unknown_processes__add(&unknown, name, 1);
 	assert_int_equal(unknown.samples, 23 + 26);
@@ -161,7 +161,7 @@ static uint64_t count_named(const struct unknown_processes *unknown)
 	return samples;
 }
 
-/* Where all commands have room. */
+/* As long as there is room for all commands. */
 static void every_unknown_sample_has_a_command(void **state)
 {
 	struct unknown_processes unknown = { 0 }, others = { 0 };
@@ -179,7 +179,7 @@ static void every_unknown_sample_has_a_command(void **state)
 	assert_int_equal(unknown.commands[0].samples, 7);
 	assert_string_equal(unknown.commands[1].name, "[unknown]");
 	assert_int_equal(unknown.commands[1].samples, 7);
-	/* What has no room is not taken for what has no command. */
+	/* Commands without room are not counted as unknown ones. */
 	for (; name[8] <= 'z'; name[8]++)
 		unknown_processes__add(&others, name, 1);
 	unknown_processes__add_all(&unknown, &others);
@@ -200,7 +200,7 @@ static void large_counts_keep_every_digit(void **state)
 	json_decref(json);
 }
 
-static void a_failed_write_is_told(void **state)
+static void a_failed_write_is_reported(void **state)
 {
 	FILE *full = fopen("/dev/full", "w");
 
@@ -239,7 +239,7 @@ static void the_summary_is_for_people(void **state)
 				"10 without Python, 0 errors, 4 lost");
 }
 
-static void an_empty_ledger_is_one(void **state)
+static void an_empty_ledger_adds_up(void **state)
 {
 	struct ledger ledger = { .rate_hz = 0.5 };
 
@@ -260,7 +260,7 @@ static void outcomes_have_a_name_and_a_text(void **state)
 	}
 }
 
-static void what_came_since_is_told(void **state)
+static void counts_since_an_earlier_ledger(void **state)
 {
 	struct ledger before = { .events = 10, .lost = 1 };
 	struct ledger now = { .events = 25, .lost = 3, .code_objects = 7, .rate_hz = 19 };
@@ -289,11 +289,11 @@ int main(void)
 		cmocka_unit_test(unknown_processes_have_their_commands),
 		cmocka_unit_test(every_unknown_sample_has_a_command),
 		cmocka_unit_test(large_counts_keep_every_digit),
-		cmocka_unit_test(a_failed_write_is_told),
+		cmocka_unit_test(a_failed_write_is_reported),
 		cmocka_unit_test(the_summary_is_for_people),
-		cmocka_unit_test(an_empty_ledger_is_one),
+		cmocka_unit_test(an_empty_ledger_adds_up),
 		cmocka_unit_test(outcomes_have_a_name_and_a_text),
-		cmocka_unit_test(what_came_since_is_told),
+		cmocka_unit_test(counts_since_an_earlier_ledger),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -131,8 +131,8 @@ static void linetable(void **state)
 
 static void linetable_of_long_steps(void **state)
 {
-	/* 300 bytes of line 10; then 254 lines on, in two steps of which the first covers nothing;
-	 * then 200 back. */
+	/* 300 bytes of line 10; then 254 lines on, in two steps, where the first covers
+	 * nothing; then 200 back. */
 	static const uint8_t table[] = { 254, 0, 46, 0, 0, 127, 2, 127, 0, 0x81, 2, 0xb7 };
 
 	(void)state;
@@ -178,7 +178,7 @@ static void a_line_of_0_is_none(void **state)
 	assert_int_equal(FIND(V3_11, table, 1, 1), 1);
 }
 
-/* What a table says nothing of has no line as ever, nor has one whose program numbered it below 1.
+/* An instruction that is not in the table has no line, and neither has one whose line is below 1.
  */
 static void an_empty_entry_is_shown_as_the_first_line(void **state)
 {
@@ -203,7 +203,7 @@ static void an_empty_entry_is_shown_as_the_first_line(void **state)
 	assert_int_equal(lines__shown(V3_11, NULL, 0, 10, -1), 10);
 }
 
-static void lines_that_cannot_be_are_none(void **state)
+static void impossible_lines_are_none(void **state)
 {
 	static const uint8_t lnotab_table[] = { 2, 0x80 };
 	static const uint8_t linetable_table[] = { 2, 0x81, 2, 127 };
@@ -249,7 +249,7 @@ static void numbers_too_long_are_none(void **state)
 	assert_int_equal(FIND(V3_11, endless, 9, 0), LINE_NONE);
 }
 
-static void an_entry_must_look_like_one(void **state)
+static void an_entry_must_have_its_top_bit_set(void **state)
 {
 	static const uint8_t table[] = { ENTRY(0, 1), 0, 0x01, 0 };
 
@@ -258,7 +258,7 @@ static void an_entry_must_look_like_one(void **state)
 	assert_int_equal(FIND(V3_11, table, 9, 1), LINE_NONE);
 }
 
-static void anything_is_safe(void **state)
+static void random_tables_are_safe(void **state)
 {
 	static const uint32_t versions[] = { 0, V3_7, V3_9, V3_10, V3_11, V3_15, UINT32_MAX };
 	uint8_t table[256];
@@ -291,11 +291,11 @@ int main(void)
 		cmocka_unit_test(locations_of_every_kind),
 		cmocka_unit_test(a_line_of_0_is_none),
 		cmocka_unit_test(an_empty_entry_is_shown_as_the_first_line),
-		cmocka_unit_test(lines_that_cannot_be_are_none),
+		cmocka_unit_test(impossible_lines_are_none),
 		cmocka_unit_test(cut_locations_are_none),
 		cmocka_unit_test(numbers_too_long_are_none),
-		cmocka_unit_test(an_entry_must_look_like_one),
-		cmocka_unit_test(anything_is_safe),
+		cmocka_unit_test(an_entry_must_have_its_top_bit_set),
+		cmocka_unit_test(random_tables_are_safe),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

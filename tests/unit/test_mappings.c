@@ -15,7 +15,7 @@
 
 #include "sampling/mappings.h"
 
-/* More than a ring has room for. */
+/* More mappings than a ring has room for. */
 #define MANY 4000
 
 static struct {
@@ -26,7 +26,7 @@ static struct {
 	struct mappings *mappings;
 } here;
 
-/* Others map as well. */
+/* Skips mappings of other processes and of other files. */
 static void take(void *context, pid_t pid, const struct mapped_file *file)
 {
 	assert_ptr_equal(context, &here);
@@ -89,7 +89,7 @@ static void map(int protection)
 	assert_ptr_not_equal(here.start, MAP_FAILED);
 }
 
-static void is_told_once(void **state)
+static void an_executable_mapping_is_reported_once(void **state)
 {
 	struct epoll_event event;
 
@@ -108,8 +108,8 @@ static void is_told_once(void **state)
 	assert_int_equal(take_all(), 0);
 }
 
-/* What comes after the mark may be of whom nobody knows yet. */
-static void waits_for_the_mark(void **state)
+/* After the mark there may be mappings of a process that is not known yet. */
+static void a_mapping_after_the_mark_waits(void **state)
 {
 	(void)state;
 	if (!here.mappings)
@@ -120,8 +120,8 @@ static void waits_for_the_mark(void **state)
 	assert_int_equal(take_all(), 1);
 }
 
-/* Before it is taken. */
-static void what_cannot_wait_is_told_once(void **state)
+/* A mapping that was taken does not urge any more. */
+static void an_urgent_mapping_urges_once(void **state)
 {
 	(void)state;
 	if (!here.mappings)
@@ -140,7 +140,7 @@ static void what_cannot_wait_is_told_once(void **state)
 	assert_false(mappings__urge(NULL));
 }
 
-static void what_had_no_room_is_counted(void **state)
+static void mappings_lost_from_a_full_ring_are_counted(void **state)
 {
 	uint64_t before = mappings__lost(here.mappings);
 	size_t told;
@@ -152,7 +152,7 @@ static void what_had_no_room_is_counted(void **state)
 	for (int i = 0; i < MANY; i++)
 		map(PROT_READ | PROT_EXEC);
 	told = take_all();
-	/* How many there were, the next one says. */
+	/* The kernel reports how many records it lost only with the next record. */
 	for (int i = 0; i < MANY && told + mappings__lost(here.mappings) - before < MANY; i++) {
 		map(PROT_READ | PROT_EXEC);
 		take_all();
@@ -164,10 +164,10 @@ static void what_had_no_room_is_counted(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(is_told_once),
-		cmocka_unit_test(waits_for_the_mark),
-		cmocka_unit_test(what_cannot_wait_is_told_once),
-		cmocka_unit_test(what_had_no_room_is_counted),
+		cmocka_unit_test(an_executable_mapping_is_reported_once),
+		cmocka_unit_test(a_mapping_after_the_mark_waits),
+		cmocka_unit_test(an_urgent_mapping_urges_once),
+		cmocka_unit_test(mappings_lost_from_a_full_ring_are_counted),
 	};
 
 	return cmocka_run_group_tests(tests, open_all, close_all);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Offsets that a process published may be anything: what the walker would not read is refused. */
+/* A process may publish any offsets.  Those that the walker cannot use are refused. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -73,7 +73,8 @@ static void thread_states_are_read_to_their_last_field(void **state)
 	}
 }
 
-/* Each field of the walker's that is beyond its bound, or missing, one at a time. */
+/* One wrong field at a time: beyond the walker's bound, missing, or present in a version that does
+ * not have it. */
 static const struct {
 	unsigned int minor;
 	size_t field;
@@ -166,7 +167,7 @@ static const struct {
 #undef CASE
 };
 
-static void what_does_not_fit_is_refused(void **state)
+static void unusable_offsets_are_refused(void **state)
 {
 	(void)state;
 	for (size_t i = 0; i < sizeof(misfits) / sizeof(misfits[0]); i++) {
@@ -184,7 +185,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(frames_are_read_to_their_last_field),
 		cmocka_unit_test(thread_states_are_read_to_their_last_field),
-		cmocka_unit_test(what_does_not_fit_is_refused),
+		cmocka_unit_test(unusable_offsets_are_refused),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

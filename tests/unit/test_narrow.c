@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* 32-bit files: read as 64-bit ones are, and a Python in one is named, and not supported. */
+/* 32-bit files are read like 64-bit ones.  A Python in one is named, but not supported. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -49,7 +49,7 @@ static bool find_bias(const struct elf_image *image, uint64_t start, uint64_t fi
 				  executable, bias);
 }
 
-static void is_read_like_a_wide_one(void **state)
+static void a_32_bit_file_is_read_like_a_64_bit_one(void **state)
 {
 	struct narrow_file file;
 	struct elf_image *image;
@@ -75,7 +75,7 @@ static void is_read_like_a_wide_one(void **state)
 	elf_image__close(image);
 }
 
-static void needs_no_hash_table(void **state)
+static void symbols_are_found_without_a_hash_table(void **state)
 {
 	struct narrow_file file;
 	struct elf_image *image;
@@ -92,8 +92,8 @@ static void needs_no_hash_table(void **state)
 	elf_image__close(image);
 }
 
-/* With its bytes in the other order, or with tables of another width. */
-static void is_refused_where_it_cannot_be_read(void **state)
+/* The wrong byte order, size of program headers, or ELF class. */
+static void an_unreadable_file_is_refused(void **state)
 {
 	struct narrow_file file;
 
@@ -109,7 +109,7 @@ static void is_refused_where_it_cannot_be_read(void **state)
 	assert_null(open_file(&file));
 }
 
-/* Asks everything; what comes back does not matter, only that it does. */
+/* Reads IMAGE in every way.  The results do not matter; no call may crash or hang. */
 static void ask_all(struct elf_image *image)
 {
 	uint64_t number;
@@ -124,7 +124,7 @@ static void ask_all(struct elf_image *image)
 	elf_image__search(image, false, find_constant, NULL);
 }
 
-static void may_be_damaged(void **state)
+static void a_damaged_file_does_no_harm(void **state)
 {
 	static const uint32_t numbers[] = { 0, 1, INT32_MAX, UINT32_MAX };
 	int opened = 0;
@@ -150,7 +150,7 @@ static void may_be_damaged(void **state)
 	assert_true(opened > DAMAGE_ROUNDS / 2);
 }
 
-/* What this process runs where it has FILE mapped as a program's code. */
+/* Finds the runtime of this process while it maps FILE as code. */
 static int find_with(const struct narrow_file *file, struct runtime *runtime)
 {
 	int fd = open_bytes(file, sizeof(*file)), error;
@@ -173,13 +173,13 @@ static void check_kind(const struct narrow_file *file, const char *name)
 	assert_string_equal(runtime.version, "3.11.2");
 }
 
-static void python_is_named_and_not_supported(void **state)
+static void a_32_bit_python_is_named_but_not_supported(void **state)
 {
 	static const char *const names[] = { "_PyRuntime", "PyInterpreterState_Head" };
 	struct narrow_file file;
 
 	(void)state;
-	/* What is mapped only root may open. */
+	/* Only root may open mapped files. */
 	if (geteuid())
 		skip();
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
@@ -192,13 +192,13 @@ static void python_is_named_and_not_supported(void **state)
 	}
 }
 
-static void other_file_is_no_python(void **state)
+static void another_32_bit_file_is_no_python(void **state)
 {
 	struct narrow_file file;
 	struct runtime runtime;
 
 	(void)state;
-	/* What is mapped only root may open. */
+	/* Only root may open mapped files. */
 	if (geteuid())
 		skip();
 	narrow_file__make(&file, "exported");
@@ -208,12 +208,12 @@ static void other_file_is_no_python(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(is_read_like_a_wide_one),
-		cmocka_unit_test(needs_no_hash_table),
-		cmocka_unit_test(is_refused_where_it_cannot_be_read),
-		cmocka_unit_test(may_be_damaged),
-		cmocka_unit_test(python_is_named_and_not_supported),
-		cmocka_unit_test(other_file_is_no_python),
+		cmocka_unit_test(a_32_bit_file_is_read_like_a_64_bit_one),
+		cmocka_unit_test(symbols_are_found_without_a_hash_table),
+		cmocka_unit_test(an_unreadable_file_is_refused),
+		cmocka_unit_test(a_damaged_file_does_no_harm),
+		cmocka_unit_test(a_32_bit_python_is_named_but_not_supported),
+		cmocka_unit_test(another_32_bit_file_is_no_python),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Native frames in a stack with Python's and the kernel's, which are functions of this process. */
+/* Native frames in stacks with Python and kernel frames.  The functions are this process's own. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -42,7 +42,7 @@ static struct unwinder *unwinder;
 static struct target_process *process;
 static struct kernel_symbols *kernel;
 
-/* What is being defined: Python's frames are "zero", "one", "two", from the leaf on. */
+/* The stack being defined.  Its Python frames are "zero", "one" and "two", leaf first. */
 static struct definition definition;
 
 static int set_up_native(void **state)
@@ -110,7 +110,7 @@ static void add_kernel(uint64_t address)
 	definition.frames[at] = (struct frame){ .kind = FRAME_KERNEL, .address = address };
 }
 
-/* The names of the stack that is defined, leaf first. */
+/* Defines the stack.  Returns the names of its frames, leaf first. */
 static const char *names(struct bench *bench)
 {
 	static char text[TEXT_BYTES];
@@ -132,14 +132,14 @@ static const char *names(struct bench *bench)
 	return text;
 }
 
-/* No turn is over so far ahead of the clock. */
+/* Work ends when the clock is some time past NOW.  This NOW is never reached. */
 static void work(void)
 {
 	unwinder__work(unwinder, INT64_MAX / 2);
 }
 
-/* Has native frames named, ALL or without plumbing, of another process than the bench's: what is
- * known already has none. */
+/* Turns on native frames, ALL or without plumbing, and adds a process that has them.  The bench's
+ * own process was added before and has none. */
 static void name_native(struct bench *bench, bool all)
 {
 	bench->naming.unwinder = unwinder;
@@ -149,14 +149,14 @@ static void name_native(struct bench *bench, bool all)
 	process->identity.command = strdup("test");
 	process->key.serial = NATIVE_SERIAL;
 	symbolizer__add_target(bench->symbolizer, process);
-	/* Its first sample has what it maps read. */
+	/* Its mappings are read at its first sample. */
 	begin_definition(bench, NATIVE_SERIAL);
 	names(bench);
 	work();
 }
 
-/* Each behind the Python frames that it called. */
-static void native_frames_are_behind_what_they_called(void **state)
+/* The position of a native frame is the number of Python frames that it called. */
+static void native_frames_follow_the_python_frames_they_called(void **state)
 {
 	struct bench *bench = *state;
 
@@ -166,7 +166,7 @@ static void native_frames_are_behind_what_they_called(void **state)
 	add_native(middle, 1);
 	add_native(outer, 3);
 	assert_string_equal(names(bench), INNER "; zero; " MIDDLE "; one; two; " OUTER);
-	/* Several beside each other. */
+	/* Several native frames in a row. */
 	begin_definition(bench, NATIVE_SERIAL);
 	add_native(inner, 0);
 	add_native(middle, 0);
@@ -178,8 +178,8 @@ static void native_frames_are_behind_what_they_called(void **state)
 	assert_string_equal(names(bench), "zero; one; two");
 }
 
-/* What is paired from the root has another number; what called no Python stays before all. */
-static void shifts_positions(void **state)
+/* native_shift moves native frames.  Those at position 0 called no Python and stay in front. */
+static void native_shift_moves_native_frames(void **state)
 {
 	struct bench *bench = *state;
 
@@ -208,8 +208,8 @@ static void positions_beyond_the_stack_are_its_end(void **state)
 	assert_string_equal(names(bench), "zero; " INNER "; one; two; " MIDDLE "; " OUTER);
 }
 
-/* Those that go back have no meaning, but an order. */
-static void keeps_the_order_of_frames(void **state)
+/* Positions that decrease make no sense, but the frames keep their order. */
+static void native_frames_keep_their_order(void **state)
 {
 	struct bench *bench = *state;
 
@@ -223,7 +223,7 @@ static void keeps_the_order_of_frames(void **state)
 			    "zero; one; " INNER "; " MIDDLE "; " OUTER "; " INNER "; two");
 }
 
-/* The frames of TEXT that are natives', or else Python's. */
+/* TEXT must have all Python frames, and native ones with the initials NATIVES, in this order. */
 static void assert_parts(const char *text, const char *natives)
 {
 	static const char *const python[] = { "zero", "one", "two" };
@@ -245,8 +245,8 @@ static void assert_parts(const char *text, const char *natives)
 	assert_string_equal(native, natives);
 }
 
-/* BPF reads a target, whose stack may be anything. */
-static void hostile_positions_lose_nothing(void **state)
+/* BPF reads positions from the target's stack, which may have any content. */
+static void hostile_positions_lose_no_frame(void **state)
 {
 	static void (*const functions[])(void) = { inner, middle, outer };
 	static const char letters[] = "imo";
@@ -275,7 +275,7 @@ static void hostile_positions_lose_nothing(void **state)
 	}
 }
 
-static void is_deep(void **state)
+static void the_deepest_native_stack_is_complete(void **state)
 {
 	struct bench *bench = *state;
 	uint32_t thread, stack, depth = NATIVE_FRAMES_MAX;
@@ -288,7 +288,7 @@ static void is_deep(void **state)
 	assert_int_equal(bench->profile->stacks[stack].depth, depth + PYTHON_DEPTH);
 }
 
-static void refuses_what_is_not_sound(void **state)
+static void invalid_definitions_are_refused(void **state)
 {
 	struct bench *bench = *state;
 	uint32_t thread, stack;
@@ -308,8 +308,8 @@ static void refuses_what_is_not_sound(void **state)
 	assert_false(symbolizer__define(bench->symbolizer, &definition, &thread, &stack));
 }
 
-/* The kernel's are the callees of all others, though they are recorded last. */
-static void kernel_frames_are_before_native_ones(void **state)
+/* Kernel frames are the callees of all others, although they are recorded last. */
+static void kernel_frames_come_before_native_ones(void **state)
 {
 	struct bench *bench = *state;
 
@@ -326,7 +326,7 @@ static void kernel_frames_are_before_native_ones(void **state)
 			    "vfs_read_[k]; ksys_read_[k]; " INNER "; zero; one; " OUTER "; two");
 }
 
-/* A function of the C library itself, for which no sanitizer stands in. */
+/* The address of a function in the C library itself, not of a sanitizer's interceptor. */
 static uint64_t libc_address(const char *name)
 {
 	void *library = dlopen("libc.so.6", RTLD_LAZY | RTLD_NOLOAD);
@@ -337,8 +337,8 @@ static uint64_t libc_address(const char *name)
 	return address;
 }
 
-/* Only where it is not to be shown; it takes no other frame along. */
-static void hides_plumbing(void **state)
+/* Hiding plumbing hides no other frame. */
+static void plumbing_is_hidden(void **state)
 {
 	struct bench *bench = *state;
 
@@ -351,7 +351,7 @@ static void hides_plumbing(void **state)
 	assert_string_equal(names(bench), "zero; lfind (libc.so.6); one; " OUTER "; two");
 }
 
-static void shows_plumbing(void **state)
+static void plumbing_is_shown_on_request(void **state)
 {
 	struct bench *bench = *state;
 	const char *text;
@@ -364,8 +364,8 @@ static void shows_plumbing(void **state)
 	assert_non_null(strstr(text, "(libc.so.6); two"));
 }
 
-/* Behind a call, which may be the function's last instruction. */
-static void return_addresses_are_behind_the_call(void **state)
+/* A return address follows its call, which may be the function's last instruction. */
+static void a_return_address_belongs_to_its_call(void **state)
 {
 	struct bench *bench = *state;
 	uint64_t before, after;
@@ -377,7 +377,7 @@ static void return_addresses_are_behind_the_call(void **state)
 	begin_definition(bench, NATIVE_SERIAL);
 	add_frame((uintptr_t)outer, 3, true);
 	assert_null(strstr(names(bench), OUTER));
-	/* The profile has the address as it was. */
+	/* The profile keeps the address unchanged. */
 	begin_definition(bench, NATIVE_SERIAL);
 	add_frame((uintptr_t)outer + 2, 3, true);
 	names(bench);
@@ -389,7 +389,7 @@ static void return_addresses_are_behind_the_call(void **state)
 	assert_int_equal(after, before + 2);
 }
 
-static void says_what_has_no_name(void **state)
+static void code_without_a_name_has_a_placeholder(void **state)
 {
 	struct bench *bench = *state;
 	void *code = mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -424,8 +424,8 @@ static void write_perf_map(const char *format, ...)
 	free(path);
 }
 
-/* Whether they are known to be mapped or not, but not what a file is behind. */
-static void perf_maps_name_code(void **state)
+/* They name code in anonymous memory and at unmapped addresses, but no code of a file. */
+static void perf_maps_name_code_without_a_file(void **state)
 {
 	struct bench *bench = *state;
 	char *code = mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -456,7 +456,7 @@ static void perf_maps_name_code(void **state)
 	munmap(code, 4096);
 }
 
-/* Each calls the eval loop for the Python function that it is named for. */
+/* A trampoline calls the eval loop for the Python function in its name. */
 static void perf_trampolines_are_plumbing(void **state)
 {
 	struct bench *bench = *state;
@@ -469,7 +469,7 @@ static void perf_trampolines_are_plumbing(void **state)
 	assert_string_equal(names(bench), "zero; one; py:not (perf map); two");
 }
 
-static void perf_trampolines_are_shown(void **state)
+static void perf_trampolines_are_shown_on_request(void **state)
 {
 	struct bench *bench = *state;
 
@@ -480,8 +480,8 @@ static void perf_trampolines_are_shown(void **state)
 	assert_string_equal(names(bench), "zero; py::zero:file.py (perf map); one; two");
 }
 
-/* A process that was known before native frames were wanted. */
-static void nothing_is_known_of_others(void **state)
+/* A process that was added before native frames were turned on. */
+static void native_code_of_an_earlier_process_is_unknown(void **state)
 {
 	struct bench *bench = *state;
 
@@ -496,8 +496,8 @@ static void nothing_is_known_of_others(void **state)
 	assert_string_equal(names(bench), "[unknown code]; zero; one; [unknown code]; two");
 }
 
-/* Where a walk found none. */
-static void has_rows_made_that_were_missed(void **state)
+/* lacks_rows is an address for which a walk found no rows. */
+static void rows_that_a_walk_lacked_are_made(void **state)
 {
 	struct bench *bench = *state;
 	uint32_t file = 0;
@@ -516,8 +516,7 @@ static void has_rows_made_that_were_missed(void **state)
 	assert_int_not_equal(unwind_maps.files[file].pages, 0);
 }
 
-/* In a profile that begins anew. */
-static void names_anew_what_is_known(void **state)
+static void known_frames_are_named_again_in_a_new_profile(void **state)
 {
 	struct bench *bench = *state;
 
@@ -535,24 +534,24 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up_native, tear_down_native)
 	const struct CMUnitTest tests[] = {
-		TEST(native_frames_are_behind_what_they_called),
-		TEST(shifts_positions),
+		TEST(native_frames_follow_the_python_frames_they_called),
+		TEST(native_shift_moves_native_frames),
 		TEST(positions_beyond_the_stack_are_its_end),
-		TEST(keeps_the_order_of_frames),
-		TEST(hostile_positions_lose_nothing),
-		TEST(is_deep),
-		TEST(refuses_what_is_not_sound),
-		TEST(kernel_frames_are_before_native_ones),
-		TEST(hides_plumbing),
-		TEST(shows_plumbing),
-		TEST(return_addresses_are_behind_the_call),
-		TEST(says_what_has_no_name),
-		TEST(perf_maps_name_code),
+		TEST(native_frames_keep_their_order),
+		TEST(hostile_positions_lose_no_frame),
+		TEST(the_deepest_native_stack_is_complete),
+		TEST(invalid_definitions_are_refused),
+		TEST(kernel_frames_come_before_native_ones),
+		TEST(plumbing_is_hidden),
+		TEST(plumbing_is_shown_on_request),
+		TEST(a_return_address_belongs_to_its_call),
+		TEST(code_without_a_name_has_a_placeholder),
+		TEST(perf_maps_name_code_without_a_file),
 		TEST(perf_trampolines_are_plumbing),
-		TEST(perf_trampolines_are_shown),
-		TEST(nothing_is_known_of_others),
-		TEST(has_rows_made_that_were_missed),
-		TEST(names_anew_what_is_known),
+		TEST(perf_trampolines_are_shown_on_request),
+		TEST(native_code_of_an_earlier_process_is_unknown),
+		TEST(rows_that_a_walk_lacked_are_made),
+		TEST(known_frames_are_named_again_in_a_new_profile),
 	};
 #undef TEST
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* When news are taken, with a sampler and a clock that are made up. */
+/* When news is taken, with a fake sampler and a fake clock. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -21,7 +21,7 @@ enum { STACKS_FD = 5, MAPPINGS_FD, HERALDS_FD };
 
 static struct {
 	int64_t now_ns;
-	size_t news; /* that there are to be taken */
+	size_t news; /* records that wait */
 	bool urges, heralded;
 	unsigned int drainings;
 } made_up;
@@ -89,7 +89,7 @@ static int begin(void **state)
 	return 0;
 }
 
-/* What is waited for besides, or instead of, any news. */
+/* The descriptor WHICH of those to poll; -1: none. */
 static int waits_for(const struct news *news, size_t which)
 {
 	struct pollfd fds[NEWS_FDS];
@@ -98,7 +98,7 @@ static int waits_for(const struct news *news, size_t which)
 	return fds[which].fd;
 }
 
-/* COUNT of them come, or what FD tells. */
+/* COUNT records come, and FD becomes readable. */
 static void come(struct news *news, int fd, size_t count)
 {
 	struct pollfd fds[NEWS_FDS];
@@ -120,7 +120,7 @@ static size_t take(struct news *news)
 	return news__take(news, now_ns());
 }
 
-/* Some were taken just now, so that the next are put off. */
+/* Takes a record just now, so that the next one is put off. */
 static void put_next_off(struct news *news)
 {
 	come(news, STACKS_FD, 1);
@@ -130,7 +130,7 @@ static void put_next_off(struct news *news)
 	assert_int_equal(waits_for(news, 0), -1);
 }
 
-static void test_first_are_taken_at_once(void **state)
+static void test_first_news_is_taken_at_once(void **state)
 {
 	come(*state, STACKS_FD, 3);
 	assert_int_equal(take(*state), 3);
@@ -139,7 +139,7 @@ static void test_first_are_taken_at_once(void **state)
 	assert_int_equal(waits_for(*state, 1), -1);
 }
 
-static void test_next_wait_for_the_pause(void **state)
+static void test_next_news_waits_for_the_pause(void **state)
 {
 	put_next_off(*state);
 	made_up.now_ns += 9 * NS_PER_MS;
@@ -150,8 +150,8 @@ static void test_next_wait_for_the_pause(void **state)
 	assert_int_equal(waits_for(*state, 0), STACKS_FD);
 }
 
-/* Each would wake twice otherwise: when it comes, and when it is its turn. */
-static void test_storm_wakes_once_a_pause(void **state)
+/* Otherwise each record would wake twice: when it comes, and when its pause is over. */
+static void test_storm_wakes_once_per_pause(void **state)
 {
 	put_next_off(*state);
 	for (int i = 0; i < 20; i++) {
@@ -167,7 +167,7 @@ static void test_storm_wakes_once_a_pause(void **state)
 	assert_int_equal(waits_for(*state, 0), STACKS_FD);
 }
 
-static void test_mappings_wake_nobody_unheralded(void **state)
+static void test_mappings_wake_nothing_without_a_herald(void **state)
 {
 	put_next_off(*state);
 	assert_int_equal(waits_for(*state, 1), HERALDS_FD);
@@ -181,8 +181,7 @@ static void test_heralded_mapping_is_taken_in_the_pause(void **state)
 	made_up.heralded = true;
 	come(news, HERALDS_FD, 0);
 	assert_int_equal(waits_for(news, 1), MAPPINGS_FD);
-	/* One that can wait is looked at after half a millisecond, and those that come till then.
-	 */
+	/* Whether mappings can wait is checked half a millisecond after the first of them. */
 	come(news, MAPPINGS_FD, 1);
 	assert_int_equal(waits_for(news, 1), -1);
 	assert_int_equal(news__due(news), made_up.now_ns + NS_PER_MS / 2);
@@ -195,7 +194,7 @@ static void test_heralded_mapping_is_taken_in_the_pause(void **state)
 	assert_int_equal(made_up.drainings, 2);
 }
 
-static void test_loading_is_over_in_a_while(void **state)
+static void test_loading_ends_after_a_while(void **state)
 {
 	struct news *news = *state;
 
@@ -206,8 +205,8 @@ static void test_loading_is_over_in_a_while(void **state)
 	assert_int_equal(waits_for(news, 1), HERALDS_FD);
 }
 
-/* One that begins while another is loaded. */
-static void test_loading_is_drawn_out(void **state)
+/* A second program begins while the first one is loading. */
+static void test_a_new_herald_prolongs_loading(void **state)
 {
 	struct news *news = *state;
 
@@ -226,13 +225,13 @@ static void test_loading_is_drawn_out(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(test_first_are_taken_at_once, begin),
-		cmocka_unit_test_setup(test_next_wait_for_the_pause, begin),
-		cmocka_unit_test_setup(test_storm_wakes_once_a_pause, begin),
-		cmocka_unit_test_setup(test_mappings_wake_nobody_unheralded, begin),
+		cmocka_unit_test_setup(test_first_news_is_taken_at_once, begin),
+		cmocka_unit_test_setup(test_next_news_waits_for_the_pause, begin),
+		cmocka_unit_test_setup(test_storm_wakes_once_per_pause, begin),
+		cmocka_unit_test_setup(test_mappings_wake_nothing_without_a_herald, begin),
 		cmocka_unit_test_setup(test_heralded_mapping_is_taken_in_the_pause, begin),
-		cmocka_unit_test_setup(test_loading_is_over_in_a_while, begin),
-		cmocka_unit_test_setup(test_loading_is_drawn_out, begin),
+		cmocka_unit_test_setup(test_loading_ends_after_a_while, begin),
+		cmocka_unit_test_setup(test_a_new_herald_prolongs_loading, begin),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

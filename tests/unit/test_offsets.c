@@ -46,8 +46,8 @@ static void other_versions_are_refused(void **state)
 		assert_int_equal(offsets__lookup(versions[i], BUILD_WITH_GIL, &offsets), -ENOTSUP);
 }
 
-/* Of what 3.7.4 moved, only the GIL's place is read. */
-static void micro_versions_of_3_7_are_alike(void **state)
+/* Of the fields that 3.7.4 moved, only the GIL is read. */
+static void micro_versions_of_3_7_differ_only_in_the_gil(void **state)
 {
 	struct offsets first, last, fourth;
 
@@ -62,7 +62,7 @@ static void micro_versions_of_3_7_are_alike(void **state)
 	assert_memory_equal(&first, &fourth, sizeof(first));
 }
 
-static void newer_versions_are_told_apart(void **state)
+static void newer_versions_are_recognized(void **state)
 {
 	struct offsets offsets;
 
@@ -75,7 +75,7 @@ static void newer_versions_are_told_apart(void **state)
 	}
 }
 
-static void free_threaded_builds_have_their_own(void **state)
+static void free_threaded_builds_have_their_own_offsets(void **state)
 {
 	struct offsets offsets;
 
@@ -93,7 +93,7 @@ static void free_threaded_builds_have_their_own(void **state)
 		assert_int_equal(offsets.object_type, 24);
 		assert_int_equal(offsets.unicode_kind_bit, has_copies ? 8 : 2);
 		assert_int_equal(offsets.code_tlbc != OFFSET_ABSENT, has_copies);
-		/* Published only. */
+		/* Only the process itself publishes it. */
 		assert_int_equal(offsets.interp_tlbc_generation, OFFSET_ABSENT);
 		assert_int_equal(offsets__layout(&offsets, &layout), 0);
 		assert_int_equal(layout.frame_tlbc_index, has_copies ? 72 : OFFSET_ABSENT);
@@ -105,8 +105,8 @@ static void free_threaded_builds_have_their_own(void **state)
 	}
 }
 
-/* Two pointers more in front of each object, and nothing else. */
-static void tracing_builds_have_their_own(void **state)
+/* Each object begins with two more pointers.  Nothing else differs. */
+static void tracing_builds_have_their_own_offsets(void **state)
 {
 	struct offsets offsets;
 
@@ -196,10 +196,10 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(known_versions_are_found),
 		cmocka_unit_test(other_versions_are_refused),
-		cmocka_unit_test(micro_versions_of_3_7_are_alike),
-		cmocka_unit_test(newer_versions_are_told_apart),
-		cmocka_unit_test(free_threaded_builds_have_their_own),
-		cmocka_unit_test(tracing_builds_have_their_own),
+		cmocka_unit_test(micro_versions_of_3_7_differ_only_in_the_gil),
+		cmocka_unit_test(newer_versions_are_recognized),
+		cmocka_unit_test(free_threaded_builds_have_their_own_offsets),
+		cmocka_unit_test(tracing_builds_have_their_own_offsets),
 		cmocka_unit_test(no_field_is_left_unset),
 		cmocka_unit_test(absent_fields_are_absent),
 	};

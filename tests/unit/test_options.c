@@ -86,8 +86,8 @@ static void test_rules(void **state)
 	assert_int_equal(parse(&options, "-p", "1", "--comm", "x", NULL), STATUS_USAGE);
 }
 
-/* One that ends in the middle of a word leaves nothing to the next one. */
-static void test_one_command_line_after_another(void **state)
+/* Parsing fails in the middle of "-tXY".  The next command line must not begin there. */
+static void test_a_failed_parse_does_not_affect_the_next(void **state)
 {
 	struct options options;
 
@@ -145,8 +145,8 @@ static void test_format_wins_over_the_ending(void **state)
 	options__free(&options);
 }
 
-/* What a format does not show is not told apart. */
-static void test_threads_are_told_apart_as_they_are_shown(void **state)
+/* Threads are merged for a format that does not show them. */
+static void test_threads_are_merged_unless_they_are_shown(void **state)
 {
 	struct options options;
 
@@ -168,7 +168,7 @@ static void test_threads_are_told_apart_as_they_are_shown(void **state)
 	}
 }
 
-/* What is asked for must be possible, what a format wants need not. */
+/* Options demand kinds of frames (native, kernel).  A format takes all that are possible. */
 static void test_frames_that_a_format_wants(void **state)
 {
 	struct options options;
@@ -194,7 +194,7 @@ static void test_frames_that_a_format_wants(void **state)
 	assert_int_equal(parse(&options, "-p1", "--no-native", "--native-all", NULL), STATUS_USAGE);
 }
 
-static void test_memory_for_native_frames_alone(void **state)
+static void test_unwind_memory_needs_native_frames(void **state)
 {
 	struct options options;
 
@@ -253,7 +253,7 @@ static void test_help_needs_no_target(void **state)
 	options__free(&options);
 }
 
-/* Long names may be cut short; a value may stand in the same word or in the next one. */
+/* Long names may be abbreviated.  A value may be in the same word or in the next one. */
 static void test_spellings(void **state)
 {
 	struct options options;
@@ -273,7 +273,7 @@ static void test_spellings(void **state)
 	assert_int_equal(parse(&options, "-p12", "-", NULL), STATUS_USAGE);
 }
 
-static void test_what_a_word_is_near_to(void **state)
+static void test_misspelled_words_are_recognized(void **state)
 {
 	(void)state;
 	assert_true(near__is("rport", "report", 2));
@@ -289,8 +289,8 @@ static void test_what_a_word_is_near_to(void **state)
 	assert_false(near__is("ab", "check", 2));
 }
 
-/* Every option is shown with the verbs that take it, and has one letter and one name in each. */
-static void test_the_table(void **state)
+/* Within each verb, every option has a help text, a name of its own and a letter of its own. */
+static void test_the_table_is_consistent(void **state)
 {
 	static const struct verb *const verbs[] = { &verb_record, &verb_agent, &verb_report,
 						    &verb_check };
@@ -318,18 +318,18 @@ int main(void)
 		cmocka_unit_test(test_defaults),
 		cmocka_unit_test(test_all),
 		cmocka_unit_test(test_rules),
-		cmocka_unit_test(test_one_command_line_after_another),
+		cmocka_unit_test(test_a_failed_parse_does_not_affect_the_next),
 		cmocka_unit_test(test_every_option),
 		cmocka_unit_test(test_command_keeps_its_own_options),
 		cmocka_unit_test(test_format_wins_over_the_ending),
-		cmocka_unit_test(test_threads_are_told_apart_as_they_are_shown),
+		cmocka_unit_test(test_threads_are_merged_unless_they_are_shown),
 		cmocka_unit_test(test_frames_that_a_format_wants),
-		cmocka_unit_test(test_memory_for_native_frames_alone),
+		cmocka_unit_test(test_unwind_memory_needs_native_frames),
 		cmocka_unit_test(test_wrong_usage),
 		cmocka_unit_test(test_help_needs_no_target),
 		cmocka_unit_test(test_spellings),
-		cmocka_unit_test(test_what_a_word_is_near_to),
-		cmocka_unit_test(test_the_table),
+		cmocka_unit_test(test_misspelled_words_are_recognized),
+		cmocka_unit_test(test_the_table_is_consistent),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -16,8 +16,7 @@
 #include "output/output_file.h"
 #include "wrap.h"
 
-/* As a file system says that has neither owners nor modes, or a kernel to root without CAP_CHOWN.
- */
+/* As on a file system without owners and modes, or for root without CAP_CHOWN. */
 static bool handing_over_is_refused;
 
 int __real_fchown(int fd, uid_t user, gid_t group);
@@ -91,18 +90,18 @@ static void test_writes_whole_files(void **state)
 	assert_int_equal(unlink("a"), 0);
 }
 
-static void test_failure_leaves_what_was_there(void **state)
+static void test_failure_keeps_the_old_file(void **state)
 {
 	(void)state;
 	assert_int_equal(output_file__write("a", write_text, "old"), 0);
 	assert_int_equal(output_file__write("a", write_half, "new"), -EIO);
 	assert_content("a", "old");
 	assert_int_equal(unlink("a"), 0);
-	/* The folder is empty again, or remove_folder fails. */
+	/* remove_folder fails if any file is left. */
 }
 
-/* As xalloc.h does it, in the midst of writing. */
-static void test_end_of_the_program_leaves_nothing(void **state)
+/* xalloc.h calls exit if there is no memory, perhaps in the middle of writing. */
+static void test_exit_while_writing_leaves_nothing(void **state)
 {
 	pid_t child = fork();
 	int status;
@@ -112,7 +111,7 @@ static void test_end_of_the_program_leaves_nothing(void **state)
 		output_file__write("a", run_out_of_memory, "half");
 	assert_int_equal(waitpid(child, &status, 0), child);
 	assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 1);
-	/* Likewise. */
+	/* remove_folder fails if any file is left. */
 }
 
 static void test_full_disk(void **state)
@@ -196,7 +195,7 @@ static void test_another_users_link_is_not_followed(void **state)
 	assert_false(output_file__check("mine", "-o"));
 	assert_int_equal(output_file__write("mine", write_text, "new"), -EPERM);
 	assert_content("a", "old");
-	/* But for the one who called sudo. */
+	/* The link of the user that called sudo is followed. */
 	setenv("SUDO_UID", "1234", 1);
 	setenv("SUDO_GID", "1234", 1);
 	assert_int_equal(output_file__write("mine", write_text, "new"), 0);
@@ -216,7 +215,7 @@ static void test_missing_folder(void **state)
 	assert_true(output_file__check("-", "-o"));
 }
 
-static void test_belongs_to_the_sudo_user(void **state)
+static void test_file_belongs_to_the_sudo_user(void **state)
 {
 	struct stat status;
 
@@ -234,7 +233,7 @@ static void test_belongs_to_the_sudo_user(void **state)
 	assert_int_equal(unlink("a"), 0);
 }
 
-/* Has stderr come to FILE; what it was. */
+/* Redirects stderr to FILE.  Returns a descriptor of the old one. */
 static int redirect_stderr(FILE *file)
 {
 	int before = dup(STDERR_FILENO);
@@ -251,7 +250,7 @@ static void restore_stderr(int before)
 	close(before);
 }
 
-static void test_stays_where_it_cannot_be_handed_over(void **state)
+static void test_file_is_kept_if_chown_fails(void **state)
 {
 	char said[512] = "";
 	FILE *file = tmpfile();
@@ -299,8 +298,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_writes_whole_files),
-		cmocka_unit_test(test_failure_leaves_what_was_there),
-		cmocka_unit_test(test_end_of_the_program_leaves_nothing),
+		cmocka_unit_test(test_failure_keeps_the_old_file),
+		cmocka_unit_test(test_exit_while_writing_leaves_nothing),
 		cmocka_unit_test(test_full_disk),
 		cmocka_unit_test(test_pipe_without_a_reader),
 		cmocka_unit_test(test_another_users_pipe_is_replaced),
@@ -308,8 +307,8 @@ int main(void)
 		cmocka_unit_test(test_links_that_lead_nowhere),
 		cmocka_unit_test(test_another_users_link_is_not_followed),
 		cmocka_unit_test(test_missing_folder),
-		cmocka_unit_test(test_belongs_to_the_sudo_user),
-		cmocka_unit_test(test_stays_where_it_cannot_be_handed_over),
+		cmocka_unit_test(test_file_belongs_to_the_sudo_user),
+		cmocka_unit_test(test_file_is_kept_if_chown_fails),
 		cmocka_unit_test(test_expands_names),
 	};
 

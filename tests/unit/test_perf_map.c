@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The lines of perf maps, which a program may write as it likes. */
+/* The lines of perf maps.  A program may write anything into them. */
 #include <inttypes.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -52,7 +52,7 @@ static void assert_name(uint64_t address, const char *name)
 		assert_string_equal(found ?: "(none)", name);
 }
 
-/* A line is the ranges of addresses that have its name, and those beside it that have none. */
+/* The first and the last address of a range, which ends before END, have NAME. */
 static void assert_range(uint64_t start, uint64_t end, const char *name)
 {
 	assert_name(start, name);
@@ -72,7 +72,7 @@ static void lines_name_their_addresses(void **state)
 	assert_name(UINT64_MAX, NULL);
 }
 
-static void any_order_is_right(void **state)
+static void lines_may_come_in_any_order(void **state)
 {
 	(void)state;
 	take_all("30 8 three\n10 8 one\n");
@@ -84,8 +84,8 @@ static void any_order_is_right(void **state)
 	assert_name(0x18, NULL);
 }
 
-/* In the same lot as well as in a later one. */
-static void later_lines_hold(void **state)
+/* In the same call as well as in a later one. */
+static void a_later_line_wins(void **state)
 {
 	static const char *const later[] = { "10 10 same\n", "18 10 end\n", "8 10 begin\n",
 					     "14 4 within\n", "0 40 all\n" };
@@ -115,7 +115,7 @@ static void later_lines_hold(void **state)
 	}
 }
 
-static void a_line_lies_over_several(void **state)
+static void a_line_may_overlap_several(void **state)
 {
 	(void)state;
 	take_all("10 10 one\n20 10 two\n30 10 three\n");
@@ -125,8 +125,8 @@ static void a_line_lies_over_several(void **state)
 	assert_range(0x38, 0x40, "three");
 }
 
-/* Against an array of all addresses. */
-static void any_lines_are_right(void **state)
+/* Compares random lines with an array that has the name of each address. */
+static void random_lines_name_the_right_addresses(void **state)
 {
 	static int expected[RANDOM_ADDRESSES];
 	char text[1024], name[16];
@@ -143,7 +143,7 @@ static void any_lines_are_right(void **state)
 		used += sprintf(text + used, "%x %x %d\n", start, size, i);
 		for (uint32_t at = start; at < start + size && at < RANDOM_ADDRESSES; at++)
 			expected[at] = i;
-		/* In lots of one to forty. */
+		/* Passes a random number of lines at once. */
 		if (used < random % 800)
 			continue;
 		take_all(text);
@@ -156,7 +156,7 @@ static void any_lines_are_right(void **state)
 	}
 }
 
-static void an_unfinished_line_is_left(void **state)
+static void an_unfinished_line_is_not_taken(void **state)
 {
 	static const char text[] = "10 8 one\n20 8 tw";
 
@@ -169,7 +169,7 @@ static void an_unfinished_line_is_left(void **state)
 	assert_int_equal(take(""), 0);
 }
 
-static void other_lines_are_skipped(void **state)
+static void invalid_lines_are_skipped(void **state)
 {
 	(void)state;
 	take_all("\n \n10\n10 \n10 8\n10 8 \n10 8  \n 10 8 blank\nx 8 no number\n10 x no size\n"
@@ -186,7 +186,7 @@ static void other_lines_are_skipped(void **state)
 	assert_range(0x20, 0x28, "zeros");
 }
 
-/* Whether its rest comes at once, or later. */
+/* Whether the rest of the line comes at once or later. */
 static void long_lines_are_skipped(void **state)
 {
 	char text[2 * PERF_MAP_LINE_BYTES];
@@ -204,14 +204,14 @@ static void long_lines_are_skipped(void **state)
 			 PERF_MAP_LINE_BYTES + 1);
 	assert_name(0x20, NULL);
 	assert_int_equal(perf_map__take(map, text, PERF_MAP_LINE_BYTES), PERF_MAP_LINE_BYTES);
-	/* It is not a line that it ends with. */
+	/* The rest of the long line is not a line of its own. */
 	take_all("20 8 rest\n30 8 next\n");
 	assert_name(0x20, NULL);
 	assert_range(0x30, 0x38, "next");
 }
 
-/* So it takes no more memory; addresses that are used again need none. */
-static void has_a_limit(void **state)
+/* The limit is on ranges.  Every other line replaces the same range and does not count. */
+static void the_number_of_ranges_is_limited(void **state)
 {
 	char *text;
 	size_t size, lines = PERF_MAP_RANGES_MAX, taken = 0, part = 1;
@@ -235,14 +235,14 @@ int main(void)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 	const struct CMUnitTest tests[] = {
 		TEST(lines_name_their_addresses),
-		TEST(any_order_is_right),
-		TEST(later_lines_hold),
-		TEST(a_line_lies_over_several),
-		TEST(any_lines_are_right),
-		TEST(an_unfinished_line_is_left),
-		TEST(other_lines_are_skipped),
+		TEST(lines_may_come_in_any_order),
+		TEST(a_later_line_wins),
+		TEST(a_line_may_overlap_several),
+		TEST(random_lines_name_the_right_addresses),
+		TEST(an_unfinished_line_is_not_taken),
+		TEST(invalid_lines_are_skipped),
 		TEST(long_lines_are_skipped),
-		TEST(has_a_limit),
+		TEST(the_number_of_ranges_is_limited),
 	};
 #undef TEST
 

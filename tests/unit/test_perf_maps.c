@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* This process's own perf map, as it is written, read on, and not believed. */
+/* This process's own perf map: when it is read, read on, or not trusted. */
 #include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -22,7 +22,7 @@
 #define NOBODY	65534
 #define MIB	(1024 * 1024)
 
-/* By whose end a file is known again. */
+/* A file is recognized by its inode and the last 64 bytes read.  This line is longer. */
 #define LONG_LINE "2000 10 a name with many words, so that the line has more than seventy bytes\n"
 
 static struct perf_maps *maps;
@@ -59,7 +59,7 @@ static void append(const char *text)
 	fclose(file);
 }
 
-/* In the same file. */
+/* Replaces the content; the inode stays the same. */
 static void rewrite(const char *text)
 {
 	assert_int_equal(truncate(path, 0), 0);
@@ -77,7 +77,7 @@ static const char *name_later(uint64_t address)
 	return name_at(address);
 }
 
-static void is_read_when_it_is_wanted(void **state)
+static void a_map_is_read_when_a_name_is_needed(void **state)
 {
 	(void)state;
 	assert_string_equal(name_at(ADDRESS), "");
@@ -86,7 +86,7 @@ static void is_read_when_it_is_wanted(void **state)
 	assert_string_equal(name_at(ADDRESS + 0x10), "");
 }
 
-static void is_read_once_a_second(void **state)
+static void a_map_is_read_at_most_once_per_second(void **state)
 {
 	(void)state;
 	append("1000 10 one\n");
@@ -97,8 +97,8 @@ static void is_read_once_a_second(void **state)
 	assert_string_equal(name_later(2 * ADDRESS), "two");
 }
 
-/* Also at an address that has a name. */
-static void is_read_on(void **state)
+/* New lines are read even if the address already has a name. */
+static void a_map_that_grew_is_read_on(void **state)
 {
 	(void)state;
 	append("1000 10 one\n2000 10 t");
@@ -109,7 +109,7 @@ static void is_read_on(void **state)
 	assert_string_equal(name_at(2 * ADDRESS), "two");
 }
 
-static void begins_anew_where_it_shrank(void **state)
+static void a_map_that_shrank_is_read_anew(void **state)
 {
 	(void)state;
 	append("1000 10 one\n2000 10 two\n");
@@ -119,7 +119,7 @@ static void begins_anew_where_it_shrank(void **state)
 	assert_string_equal(name_at(2 * ADDRESS), "");
 }
 
-static void begins_anew_where_it_was_written_again(void **state)
+static void a_map_that_was_rewritten_is_read_anew(void **state)
 {
 	(void)state;
 	append("1000 10 one\n2000 10 two\n");
@@ -130,7 +130,7 @@ static void begins_anew_where_it_was_written_again(void **state)
 	assert_string_equal(name_at(4 * ADDRESS), "four");
 }
 
-static void begins_anew_where_it_is_another_file(void **state)
+static void a_map_that_was_replaced_is_read_anew(void **state)
 {
 	(void)state;
 	append("1000 10 one\n" LONG_LINE);
@@ -143,8 +143,7 @@ static void begins_anew_where_it_is_another_file(void **state)
 	assert_string_equal(name_later(2 * ADDRESS), "newer");
 }
 
-/* What it had named keeps its name. */
-static void may_be_removed(void **state)
+static void names_of_a_removed_map_are_kept(void **state)
 {
 	(void)state;
 	append("1000 10 one\n");
@@ -165,7 +164,7 @@ static void a_link_is_not_followed(void **state)
 	assert_string_equal(name_later(ADDRESS), "one");
 }
 
-static void other_users_are_not_believed(void **state)
+static void another_users_map_is_not_trusted(void **state)
 {
 	(void)state;
 	if (geteuid())
@@ -177,7 +176,7 @@ static void other_users_are_not_believed(void **state)
 	assert_string_equal(name_later(ADDRESS), "one");
 }
 
-/* Nobody writes to it: who opened it would wait. */
+/* It has no writer, so opening it would block. */
 static void a_fifo_is_not_opened(void **state)
 {
 	(void)state;
@@ -199,8 +198,7 @@ static void write_lines(size_t count)
 	fclose(file);
 }
 
-/* One reading does not take all of it. */
-static void a_large_one_is_read_in_parts(void **state)
+static void a_large_map_is_read_in_parts(void **state)
 {
 	char name[32];
 	int readings = 1;
@@ -217,7 +215,7 @@ static void a_large_one_is_read_in_parts(void **state)
 	assert_string_equal(name_at(ADDRESS), "function number 1");
 }
 
-static void no_more_than_a_limit_is_read(void **state)
+static void a_map_is_read_up_to_a_limit(void **state)
 {
 	(void)state;
 	append("1000 10 one\n");
@@ -228,7 +226,7 @@ static void no_more_than_a_limit_is_read(void **state)
 	assert_string_equal(name_at(ADDRESS), "one");
 }
 
-/* Lines with long names, which are numbers from FIRST + 1 on. */
+/* Writes BYTES or a bit more.  The names are long numbers, from FIRST + 1 on. */
 static void write_much(size_t bytes, size_t first)
 {
 	FILE *file = fopen(path, "w");
@@ -253,8 +251,8 @@ static bool has_name(uint64_t serial, uint64_t address)
 	return perf_maps__name(maps, serial, getpid(), address, now);
 }
 
-/* That of one which takes much is no other's loss. */
-static void all_of_them_have_a_limit(void **state)
+/* A map that uses more than its share of the memory is not read on.  Others still are. */
+static void all_maps_together_have_a_limit(void **state)
 {
 	uint64_t last = 15000 * ADDRESS, serials = 5;
 
@@ -268,8 +266,8 @@ static void all_of_them_have_a_limit(void **state)
 	assert_false(has_name(serials, last));
 }
 
-/* It would fill a profile with names. */
-static void writing_it_again_has_a_limit(void **state)
+/* Otherwise the names would fill the profile. */
+static void rewriting_a_map_has_a_limit(void **state)
 {
 	bool is_named = true;
 	int times = 0;
@@ -290,7 +288,7 @@ static bool have_news_later(void)
 	return perf_maps__have_news(maps, now);
 }
 
-static void says_when_a_lacking_name_has_come(void **state)
+static void a_missing_name_that_appears_is_reported(void **state)
 {
 	(void)state;
 	append("1000 10 one\n");
@@ -307,8 +305,8 @@ static void says_when_a_lacking_name_has_come(void **state)
 	assert_string_equal(name_at(2 * ADDRESS), "two");
 }
 
-/* Each time, all processes' stacks are defined anew. */
-static void says_so_seldom(void **state)
+/* After each report, the stacks of all processes are defined anew. */
+static void missing_names_are_reported_rarely(void **state)
 {
 	(void)state;
 	for (int i = 1; i <= 2; i++) {
@@ -326,8 +324,8 @@ static void says_so_seldom(void **state)
 	assert_true(have_news_later());
 }
 
-/* What may never come. */
-static void looks_for_a_lacking_name_ever_more_seldom(void **state)
+/* The name may never appear. */
+static void looking_for_a_missing_name_backs_off(void **state)
 {
 	(void)state;
 	append("1000 10 one\n");
@@ -338,7 +336,7 @@ static void looks_for_a_lacking_name_ever_more_seldom(void **state)
 	now += 30 * 2 * SHORTLY;
 	assert_false(perf_maps__have_news(maps, now));
 	assert_true(have_news_later());
-	/* Each that is new is looked for at once. */
+	/* Another missing name ends the backoff. */
 	assert_string_equal(name_at(4 * ADDRESS), "");
 	for (int i = 0; i < 8; i++)
 		assert_false(have_news_later());
@@ -349,8 +347,8 @@ static void looks_for_a_lacking_name_ever_more_seldom(void **state)
 	assert_true(perf_maps__have_news(maps, now));
 }
 
-/* As many as closures that never have any. */
-static void the_last_that_lack_names_are_noted(void **state)
+/* Many addresses may never get a name.  They do not displace the latest ones. */
+static void the_latest_missing_names_are_remembered(void **state)
 {
 	(void)state;
 	for (int i = 1; i <= 100; i++)
@@ -359,7 +357,7 @@ static void the_last_that_lack_names_are_noted(void **state)
 	assert_true(have_news_later());
 }
 
-static void nothing_is_read_after_the_end(void **state)
+static void no_map_is_read_after_its_process_ended(void **state)
 {
 	(void)state;
 	append("1000 10 one\n");
@@ -368,7 +366,7 @@ static void nothing_is_read_after_the_end(void **state)
 	append("2000 10 two\n");
 	assert_string_equal(name_later(2 * ADDRESS), "");
 	assert_string_equal(name_at(ADDRESS), "one");
-	/* One that had no frame to name before. */
+	/* A process that ended before it needed a name: its PID is 0. */
 	assert_null(perf_maps__name(maps, SERIAL + 1, 0, ADDRESS, now));
 	perf_maps__forget(maps, SERIAL);
 	perf_maps__forget(maps, SERIAL + 2);
@@ -376,14 +374,14 @@ static void nothing_is_read_after_the_end(void **state)
 	assert_string_equal(name_at(2 * ADDRESS), "two");
 }
 
-static void each_process_has_its_own(void **state)
+static void each_process_has_its_own_map(void **state)
 {
 	(void)state;
 	append("1000 10 one\n");
 	assert_null(perf_maps__name(maps, SERIAL + 1, getppid(), ADDRESS, now));
 	assert_string_equal(name_at(ADDRESS), "one");
 	assert_null(perf_maps__name(maps, SERIAL + 1, getppid(), ADDRESS, now));
-	/* No process has that number. */
+	/* No process has this PID. */
 	assert_null(perf_maps__name(maps, SERIAL + 2, 1 << 30, ADDRESS, now));
 }
 
@@ -391,26 +389,26 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 	const struct CMUnitTest tests[] = {
-		TEST(is_read_when_it_is_wanted),
-		TEST(is_read_once_a_second),
-		TEST(is_read_on),
-		TEST(begins_anew_where_it_shrank),
-		TEST(begins_anew_where_it_was_written_again),
-		TEST(begins_anew_where_it_is_another_file),
-		TEST(may_be_removed),
+		TEST(a_map_is_read_when_a_name_is_needed),
+		TEST(a_map_is_read_at_most_once_per_second),
+		TEST(a_map_that_grew_is_read_on),
+		TEST(a_map_that_shrank_is_read_anew),
+		TEST(a_map_that_was_rewritten_is_read_anew),
+		TEST(a_map_that_was_replaced_is_read_anew),
+		TEST(names_of_a_removed_map_are_kept),
 		TEST(a_link_is_not_followed),
-		TEST(other_users_are_not_believed),
+		TEST(another_users_map_is_not_trusted),
 		TEST(a_fifo_is_not_opened),
-		TEST(a_large_one_is_read_in_parts),
-		TEST(no_more_than_a_limit_is_read),
-		TEST(all_of_them_have_a_limit),
-		TEST(writing_it_again_has_a_limit),
-		TEST(says_when_a_lacking_name_has_come),
-		TEST(says_so_seldom),
-		TEST(looks_for_a_lacking_name_ever_more_seldom),
-		TEST(the_last_that_lack_names_are_noted),
-		TEST(nothing_is_read_after_the_end),
-		TEST(each_process_has_its_own),
+		TEST(a_large_map_is_read_in_parts),
+		TEST(a_map_is_read_up_to_a_limit),
+		TEST(all_maps_together_have_a_limit),
+		TEST(rewriting_a_map_has_a_limit),
+		TEST(a_missing_name_that_appears_is_reported),
+		TEST(missing_names_are_reported_rarely),
+		TEST(looking_for_a_missing_name_backs_off),
+		TEST(the_latest_missing_names_are_remembered),
+		TEST(no_map_is_read_after_its_process_ended),
+		TEST(each_process_has_its_own_map),
 	};
 #undef TEST
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The periods against a simulated CPU: the mean rate, and programs that run in cycles. */
+/* Sampling periods on a simulated CPU: the mean rate, and samples of programs with cycles. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -10,8 +10,8 @@
 
 #define UNLIMITED 1e9
 
-/* Samples of SECONDS on a busy CPU whose period is changed as the kernel does it: each change
- * restarts the timer.  Counts in SHARES where in a cycle of CYCLE_NS they fall, in tenths. */
+/* Simulates SECONDS on a busy CPU.  As in the kernel, each change of the period restarts the timer.
+ * Fills SHARES: the share of samples in each tenth of a cycle of CYCLE_NS.  Returns the rate. */
 static double simulate(double rate_hz, double seconds, double cycle_ns, double shares[10],
 		       uint64_t seed)
 {
@@ -50,7 +50,7 @@ static void test_mean_rate_is_right(void **state)
 	}
 }
 
-static void test_no_cycle_is_in_step(void **state)
+static void test_samples_are_not_in_step_with_cycles(void **state)
 {
 	const double rates[] = { 99, 100, 1000 };
 	const double cycles_ns[] = { 1e6, 1e7, 1.01e7, 2e7, 1e8 };
@@ -66,9 +66,9 @@ static void test_no_cycle_is_in_step(void **state)
 	}
 }
 
-/* A cycle near the period is met in step now and then; of the shares no more than 5 in 1,000 are
- * beyond three standard errors because of that, 2.7 of which are chance. */
-static void test_steps_are_short(void **state)
+/* Samples may fall in step with a cycle near the period for a while.  At most 5 in 1,000 shares may
+ * be off by more than three standard errors; by chance alone 2.7 are. */
+static void test_samples_are_in_step_only_briefly(void **state)
 {
 	const double rate = 1000, seconds = 12, error = sqrt(0.1 * 0.9 / (rate * seconds));
 	double shares[10];
@@ -83,7 +83,7 @@ static void test_steps_are_short(void **state)
 	assert_true(outside < all * 5 / 1000);
 }
 
-static void test_no_rate_is_beyond_the_timers(void **state)
+static void test_the_highest_rate_is_still_irregular(void **state)
 {
 	struct periods periods;
 	struct periods_deck deck = { 0 };
@@ -112,7 +112,7 @@ static void test_rates_stay_within_the_limit(void **state)
 	assert_true(periods.drawn.shortest_ns < periods.drawn.longest_ns);
 }
 
-static void test_each_part_of_the_range_is_drawn_alike(void **state)
+static void test_each_part_of_the_range_is_drawn_equally_often(void **state)
 {
 	struct periods periods;
 	struct periods_deck deck = { 0 };
@@ -128,7 +128,7 @@ static void test_each_part_of_the_range_is_drawn_alike(void **state)
 			sum += 1e9 / period;
 			assert_in_range(period, 1e9 / 150 - 1, 1e9 / 50 + 1);
 		}
-		/* Within half a card of the mean, however the cards fall. */
+		/* The mean of one deck is off by less than half a card. */
 		assert_true(fabs(sum / PERIODS_DECK - 100) < 100.0 / PERIODS_DECK / 2);
 	}
 }
@@ -137,11 +137,11 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_mean_rate_is_right),
-		cmocka_unit_test(test_no_cycle_is_in_step),
-		cmocka_unit_test(test_steps_are_short),
-		cmocka_unit_test(test_no_rate_is_beyond_the_timers),
+		cmocka_unit_test(test_samples_are_not_in_step_with_cycles),
+		cmocka_unit_test(test_samples_are_in_step_only_briefly),
+		cmocka_unit_test(test_the_highest_rate_is_still_irregular),
 		cmocka_unit_test(test_rates_stay_within_the_limit),
-		cmocka_unit_test(test_each_part_of_the_range_is_drawn_alike),
+		cmocka_unit_test(test_each_part_of_the_range_is_drawn_equally_often),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* A process may map a file that could hold a Python where it is not loaded, as often as it likes.
- */
+/* A process may map the file of a Python any number of times without loading it there. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -14,7 +13,7 @@
 #include "python/runtime.h"
 #include "reading/process.h"
 
-/* Below this program, so that they are seen before it. */
+/* At lower addresses than this program, so that they are seen before it. */
 #define COPIES	  4000
 #define COPIES_AT 0x10000000UL
 
@@ -35,7 +34,7 @@ static struct mapping find_mapping(uint64_t address)
 	return found;
 }
 
-static void not_all_of_them_are_looked_at(void **state)
+static void the_search_for_a_python_is_bounded(void **state)
 {
 	struct mapping code = find_mapping((uintptr_t)find_mapping);
 	int fd = process__open_mapping(getpid(), getpid(), &code);
@@ -43,7 +42,7 @@ static void not_all_of_them_are_looked_at(void **state)
 	struct runtime runtime;
 
 	(void)state;
-	/* What is mapped only root may open. */
+	/* Only root may open mapped files. */
 	if (geteuid())
 		skip();
 	assert_true(fd >= 0);
@@ -62,7 +61,7 @@ static void not_all_of_them_are_looked_at(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(not_all_of_them_are_looked_at),
+		cmocka_unit_test(the_search_for_a_python_is_bounded),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -25,7 +25,7 @@
 
 #define TAKE(kind, set, text, now_ns) pod_set__take_##kind(set, text, strlen(text), now_ns)
 
-/* The record that the pod TEXT comes to, which has WANTED_KEY; NULL: there is none. */
+/* Returns the record of the pod TEXT.  Its key must be WANTED_KEY; NULL: there must be none. */
 static json_t *record_of(const char *text, const char *wanted_key)
 {
 	struct pod_set *set = pod_set__new();
@@ -55,7 +55,7 @@ static void is_text(const json_t *object, const char *key, const char *wanted)
 		fail_msg("%s is '%s', not '%s'", key, text ? text : "nothing", wanted);
 }
 
-static void a_pod_is_kept(void **state)
+static void a_record_has_all_of_the_pod(void **state)
 {
 	json_t *record = record_of(
 		"{\"metadata\":{\"uid\":\"u1\",\"name\":\"web-7d-x\",\"namespace\":\"shop\","
@@ -130,7 +130,7 @@ static void services_are_named(void **state)
 	"\",\"annotations\":{\"kubernetes.io/config.mirror\":\"" of                               \
 	"\"},\"ownerReferences\":[{\"kind\":\"Node\",\"name\":\"n1\",\"controller\":true}]}}"
 
-/* The kubelet's own pods are in cgroups by another uid than the API server's. */
+/* The cgroups of a static pod have the kubelet's uid for it, not the API server's. */
 static void a_mirrored_pod_is_known_by_the_kubelets_uid(void **state)
 {
 	(void)state;
@@ -138,8 +138,8 @@ static void a_mirrored_pod_is_known_by_the_kubelets_uid(void **state)
 	json_decref(record_of(MIRROR("u", "etcd", "1", UID), UID));
 }
 
-/* Whoever may start a pod may give it that annotation, too. */
-static void what_says_that_it_is_mirrored_is_not_believed(void **state)
+/* Any user that may create a pod may give it this annotation. */
+static void a_false_mirror_annotation_is_not_trusted(void **state)
 {
 	static const char *const values[] = {
 		"web",
@@ -172,7 +172,7 @@ static void what_says_that_it_is_mirrored_is_not_believed(void **state)
 	}
 }
 
-/* A pod with COUNT annotations of TEXT. */
+/* The record of a pod with COUNT annotations, each with the value TEXT. */
 static json_t *annotated(size_t count, const char *text)
 {
 	json_t *annotations = json_object(), *record, *pod;
@@ -196,7 +196,7 @@ static json_t *annotated(size_t count, const char *text)
 	return record;
 }
 
-/* It has its names and containers, and LABELS hidden ones in a bounded text. */
+/* RECORD has all names and containers, but only LABELS hidden labels: CUT are left out. */
 static void is_cut(json_t *record, size_t labels, size_t cut)
 {
 	const json_t *containers = json_object_get(record, "containers");
@@ -213,15 +213,15 @@ static void is_cut(json_t *record, size_t labels, size_t cut)
 	json_decref(record);
 }
 
-/* Whoever may start a pod chooses how many annotations it has. */
-static void what_a_pod_brings_is_bounded(void **state)
+/* Any user that may create a pod may give it many annotations. */
+static void the_size_of_a_record_is_bounded(void **state)
 {
 	char text[1025] = "", controls[1025] = "";
 
 	(void)state;
 	memset(text, 'x', 1024);
 	memset(controls, '\x01', 1024);
-	/* Beside namespace, name, and two for a label. */
+	/* Each annotation makes two labels.  Four more are namespace, name, and two for "app". */
 	is_cut(annotated(126, "x"), 256, 0);
 	is_cut(annotated(127, "x"), 256, 1);
 	is_cut(annotated(120000, "x"), 256, 120000 - 126);
@@ -229,7 +229,7 @@ static void what_a_pod_brings_is_bounded(void **state)
 	is_cut(annotated(100, controls), 4 + 2 * 5 + 1, 100 - 5);
 }
 
-static void what_is_no_pod(void **state)
+static void invalid_pods_and_fields_are_skipped(void **state)
 {
 	static const char *const texts[] = {
 		"{}",
@@ -262,7 +262,7 @@ static void says(const struct pod_set *set, const char *key, const char *wanted)
 	free(text);
 }
 
-static void a_set_follows_what_is_told(void **state)
+static void a_set_follows_lists_and_events(void **state)
 {
 	struct pod_set *set = pod_set__new();
 
@@ -290,7 +290,7 @@ static void a_set_follows_what_is_told(void **state)
 	assert_int_equal(pod_set__count(set), 2);
 	says(set, "a", NULL);
 	says(set, "b", "two");
-	/* What a list lacks has gone; what has come again has not. */
+	/* The list lacks pod c, so c was deleted; b was not. */
 	assert_int_equal(TAKE(list, set, LIST("20", POD("b", "two", "5")), 11 * MINUTE_NS),
 			 POD_NEWS);
 	assert_true(pod_set__forget(set, 30 * MINUTE_NS));
@@ -316,7 +316,7 @@ static void no_pod_takes_anothers_uid(void **state)
 	assert_int_equal(TAKE(event, set, EVENT("ADDED", MIRROR("x", "thief", "5", UID)), 0),
 			 POD_NEWS);
 	says(set, UID, "one");
-	/* Who came later has it all the same, where it is its own. */
+	/* The uid goes to the pod that has it in the API, even if that is later in a list. */
 	assert_true(pod_set__forget(set, 11 * MINUTE_NS));
 	assert_int_equal(TAKE(list, set,
 			      LIST("6", MIRROR("x", "thief", "5", UID) "," POD(UID, "one", "6")),
@@ -326,8 +326,8 @@ static void no_pod_takes_anothers_uid(void **state)
 	pod_set__free(set);
 }
 
-/* The kubelet makes another one for the same, when that one was deleted. */
-static void a_mirrored_pod_follows_its_like(void **state)
+/* If a mirror pod is deleted, the kubelet creates another one for the same static pod. */
+static void a_new_mirror_pod_replaces_a_deleted_one(void **state)
 {
 	struct pod_set *set = pod_set__new();
 
@@ -351,7 +351,7 @@ static void a_mirrored_pod_follows_its_like(void **state)
 	pod_set__free(set);
 }
 
-static void what_is_not_valid(void **state)
+static void invalid_lists_and_events_are_refused(void **state)
 {
 	static const char *const lists[] = {
 		"",
@@ -379,7 +379,7 @@ static void what_is_not_valid(void **state)
 	for (size_t i = 0; i < sizeof(events) / sizeof(events[0]); i++)
 		assert_int_equal(TAKE(event, set, events[i], 0), POD_NOT_VALID);
 	assert_int_equal(TAKE(event, set, EVENT("ERROR", "{\"code\":410}"), 0), POD_TOO_OLD);
-	/* One that is none of several is left out. */
+	/* An invalid item of a list is skipped. */
 	assert_int_equal(TAKE(list, set, LIST("7", "7," POD("b", "two", "5")), 0), POD_NEWS);
 	says(set, "b", "two");
 	assert_int_equal(
@@ -388,7 +388,7 @@ static void what_is_not_valid(void **state)
 	pod_set__free(set);
 }
 
-static void a_board_has_what_was_written_last(void **state)
+static void a_board_has_the_text_that_was_written_last(void **state)
 {
 	struct pod_board *board = pod_board__new();
 	uint64_t serial = 0;
@@ -410,7 +410,7 @@ static void a_board_has_what_was_written_last(void **state)
 	text = pod_board__read(board, &serial, &length);
 	assert_string_equal(text, "");
 	free(text);
-	/* What has no room makes what stands there old. */
+	/* While a text does not fit, the board keeps an old one and is crowded. */
 	assert_false(board->crowded);
 	assert_false(pod_board__write(board, "too long!", BOARD_BYTES + 1));
 	assert_true(board->crowded);
@@ -419,7 +419,7 @@ static void a_board_has_what_was_written_last(void **state)
 	text = pod_board__read(board, &serial, &length);
 	assert_string_equal(text, "fits");
 	free(text);
-	/* A writer that was taken over may claim any length. */
+	/* A compromised writer may claim any length. */
 	assert_true(pod_board__write(board, "more", 4));
 	board->length[board->written % 2] = BOARD_BYTES + 1;
 	assert_null(pod_board__read(board, &serial, &length));
@@ -429,17 +429,17 @@ static void a_board_has_what_was_written_last(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_pod_is_kept),
+		cmocka_unit_test(a_record_has_all_of_the_pod),
 		cmocka_unit_test(services_are_named),
 		cmocka_unit_test(a_mirrored_pod_is_known_by_the_kubelets_uid),
-		cmocka_unit_test(what_says_that_it_is_mirrored_is_not_believed),
-		cmocka_unit_test(what_a_pod_brings_is_bounded),
-		cmocka_unit_test(what_is_no_pod),
-		cmocka_unit_test(a_set_follows_what_is_told),
+		cmocka_unit_test(a_false_mirror_annotation_is_not_trusted),
+		cmocka_unit_test(the_size_of_a_record_is_bounded),
+		cmocka_unit_test(invalid_pods_and_fields_are_skipped),
+		cmocka_unit_test(a_set_follows_lists_and_events),
 		cmocka_unit_test(no_pod_takes_anothers_uid),
-		cmocka_unit_test(a_mirrored_pod_follows_its_like),
-		cmocka_unit_test(what_is_not_valid),
-		cmocka_unit_test(a_board_has_what_was_written_last),
+		cmocka_unit_test(a_new_mirror_pod_replaces_a_deleted_one),
+		cmocka_unit_test(invalid_lists_and_events_are_refused),
+		cmocka_unit_test(a_board_has_the_text_that_was_written_last),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

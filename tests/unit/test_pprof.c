@@ -60,7 +60,7 @@ static void the_header_says_what_is_counted(void **state)
 	profile__free(profile);
 }
 
-/* What is no machine code has neither address nor mapping. */
+/* Python code has neither address nor mapping.  The kernel's code has no mapping. */
 static void machine_code_has_its_address(void **state)
 {
 	struct profile *profile = synthetic__mixed();
@@ -86,7 +86,7 @@ static void machine_code_has_its_address(void **state)
 	profile__free(profile);
 }
 
-/* Readers take the first mapping for the program's. */
+/* Readers of pprof files take the first mapping as the program's. */
 static void the_interpreter_is_the_first_mapping(void **state)
 {
 	struct profile *profile = synthetic__mixed();
@@ -225,7 +225,7 @@ static void processes_are_labelled(void **state)
 	assert_label(message, sample->label[6], "cgroup", SYNTHETIC_CGROUP, 0);
 	assert_label(message, sample->label[7], "pod_uid", SYNTHETIC_POD, 0);
 	assert_label(message, sample->label[8], "user", "www-data", 0);
-	/* What is not known has no label. */
+	/* Unknown values have no label. */
 	sample = message->sample[message->n_sample - 1];
 	assert_int_equal(sample->n_label, 4);
 	assert_label(message, sample->label[3], "command", "python3 -c pass", 0);
@@ -233,7 +233,7 @@ static void processes_are_labelled(void **state)
 	profile__free(profile);
 }
 
-/* Those of the agent's: all that tell it from others, whoever chose them. */
+/* In the agent, a sample has all labels of its service, also those that a rule made. */
 static void services_have_all_their_labels(void **state)
 {
 	json_t *labels = json_pack("{s:s, s:s, s:s, s:s, s:s}", "service_name", "web", "pod",
@@ -306,7 +306,7 @@ static void assert_plain(const Pprof__Profile *message, int64_t index, const cha
 	free(plain);
 }
 
-static void hostile_names_stay_but_for_controls(void **state)
+static void hostile_names_are_only_escaped(void **state)
 {
 	struct profile *profile = synthetic__hostile();
 	Pprof__Profile *message = written(profile);
@@ -341,7 +341,7 @@ static void strings_are_written_once(void **state)
 	profile__free(profile);
 }
 
-static void the_same_profile_is_the_same_file(void **state)
+static void equal_profiles_make_equal_files(void **state)
 {
 	struct profile *first = synthetic__hostile(), *second = synthetic__hostile();
 	size_t first_size, second_size;
@@ -357,7 +357,7 @@ static void the_same_profile_is_the_same_file(void **state)
 	profile__free(second);
 }
 
-static void no_sample_is_a_profile_too(void **state)
+static void a_profile_may_have_no_samples(void **state)
 {
 	struct profile *profile = profile__new();
 	Pprof__Profile *message = written(profile);
@@ -382,10 +382,10 @@ int main(void)
 		cmocka_unit_test(processes_are_labelled),
 		cmocka_unit_test(services_have_all_their_labels),
 		cmocka_unit_test(values_of_labels_are_bounded),
-		cmocka_unit_test(hostile_names_stay_but_for_controls),
+		cmocka_unit_test(hostile_names_are_only_escaped),
 		cmocka_unit_test(strings_are_written_once),
-		cmocka_unit_test(the_same_profile_is_the_same_file),
-		cmocka_unit_test(no_sample_is_a_profile_too),
+		cmocka_unit_test(equal_profiles_make_equal_files),
+		cmocka_unit_test(a_profile_may_have_no_samples),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

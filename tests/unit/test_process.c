@@ -19,16 +19,16 @@
 
 #define MAPPINGS 20000
 
-/* One of them is a line of 15 KiB, for the kernel writes each of its characters as four. */
+/* Such a mapping has a line of 15 KiB, as the kernel writes each character of the name as four. */
 #define ODD_NAME_BYTES	  250
 #define ODD_FOLDERS	  15
 #define ODD_MAPPINGS	  2000
 #define ODD_MAPPINGS_READ 1200
 
-/* So deep that a line is longer than any is to be. */
+/* A line has 40 KiB. */
 #define TOO_DEEP 40
 
-/* Below a folder of its own, in which it then is. */
+/* A file in nested folders below FOLDER.  The process changes into the innermost one. */
 struct deep_file {
 	char folder[64];
 	int folders;
@@ -43,7 +43,7 @@ static void write_odd_name(char name[ODD_NAME_BYTES + 1])
 	name[ODD_NAME_BYTES] = '\0';
 }
 
-/* Maps the same page of a file so many times. */
+/* Maps one page of a new file COUNT times. */
 static struct deep_file map(int folders, size_t count)
 {
 	struct deep_file file = { "/tmp/test_process-XXXXXX", folders, sysconf(_SC_PAGESIZE), NULL,
@@ -89,8 +89,8 @@ static ssize_t count_mappings(bool *cut)
 	return count;
 }
 
-/* Each handing over has to wait for a CPU where others have them. */
-static void many_mappings_are_one_errand(void **state)
+/* On a busy machine each handover has to wait for a CPU. */
+static void many_mappings_are_read_in_one_errand(void **state)
 {
 	struct deep_file file = map(0, MAPPINGS);
 	bool cut;
@@ -104,7 +104,7 @@ static void many_mappings_are_one_errand(void **state)
 	unmap(&file);
 }
 
-/* Who was not seen to the end may be a Python. */
+/* The mappings that were not read may be of a Python, so this is not -ENOEXEC. */
 static void assert_is_cut(int folders, size_t least, size_t most)
 {
 	struct deep_file file = map(folders, ODD_MAPPINGS);
@@ -120,19 +120,19 @@ static void assert_is_cut(int folders, size_t least, size_t most)
 	assert_int_equal(runtime__find(getpid(), &runtime), -ENOEXEC);
 }
 
-static void what_has_too_much_to_tell_is_cut(void **state)
+static void a_list_of_mappings_that_is_too_long_is_cut(void **state)
 {
 	(void)state;
-	/* What is mapped only root may open. */
+	/* Only root may open mapped files. */
 	if (geteuid())
 		skip();
 	assert_is_cut(ODD_FOLDERS, 1000, ODD_MAPPINGS_READ);
 }
 
-static void so_is_what_has_too_long_a_path(void **state)
+static void longer_paths_leave_fewer_mappings(void **state)
 {
 	(void)state;
-	/* What is mapped only root may open. */
+	/* Only root may open mapped files. */
 	if (geteuid())
 		skip();
 	assert_is_cut(TOO_DEEP, 0, 1000);
@@ -141,9 +141,9 @@ static void so_is_what_has_too_long_a_path(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(many_mappings_are_one_errand),
-		cmocka_unit_test(what_has_too_much_to_tell_is_cut),
-		cmocka_unit_test(so_is_what_has_too_long_a_path),
+		cmocka_unit_test(many_mappings_are_read_in_one_errand),
+		cmocka_unit_test(a_list_of_mappings_that_is_too_long_is_cut),
+		cmocka_unit_test(longer_paths_leave_fewer_mappings),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -24,14 +24,14 @@ static const struct identity web = {
 static const struct identity runner = { .short_name = "uvicorn shop:app", .user = "web" };
 static const struct identity script = { .short_name = "shop app.py", .user = "web" };
 
-/* Nothing is known but who runs it. */
+/* Only its user is known. */
 static const struct identity dark = { .uid = 7, .user = "7" };
 
 static const struct identity named = { .container_id = "feed5", .uid = 7, .user = "7" };
 
 static const struct identity short_named = { .container_id = "web", .uid = 7, .user = "7" };
 
-/* A filter of KIND, TEXT and so on, up to NULL. */
+/* A filter with the rules KIND, TEXT, KIND, TEXT and so on, up to NULL. */
 static struct process_filter make(const char *kind, ...)
 {
 	struct process_filter filter = { 0 };
@@ -86,7 +86,7 @@ static void test_cgroup(void **state)
 	(void)state;
 	assert_true(wants(make("cgroup", "/kubepods", NULL), &web));
 	assert_true(wants(make("cgroup", "/kubepods/pod1/", NULL), &web));
-	/* Of any hierarchy. */
+	/* The cgroup may be of any hierarchy. */
 	assert_true(wants(make("cgroup", "/batch", NULL), &web));
 	assert_true(wants(make("cgroup", "/", NULL), &web));
 	assert_false(wants(make("cgroup", "/kubepods/pod", NULL), &web));
@@ -107,7 +107,7 @@ static void test_container(void **state)
 	assert_false(wants(make("container", "4f0d", NULL), &dark));
 	assert_true(wants(make("container", "feed5", NULL), &named));
 	assert_false(wants(make("container", "feed", NULL), &named));
-	/* Names that somebody gave. */
+	/* A container's name, which a user chose, must match in full. */
 	assert_true(wants(make("container", "web", NULL), &short_named));
 	assert_false(wants(make("container", "we", NULL), &short_named));
 	assert_false(wants(make("container", "lxc://db", NULL), &short_named));
@@ -144,14 +144,14 @@ static void test_excluded(void **state)
 	assert_false(wants(make("exclude", "container=4f0d", NULL), &web));
 	assert_false(wants(make("exclude", "uid=1000", NULL), &web));
 	assert_true(wants(make("exclude", "uid=1", "exclude", "comm=celery", NULL), &web));
-	/* It wins, wherever it stands. */
+	/* An exclusion wins, in any order of the rules. */
 	assert_false(wants(make("exclude", "uid=1000", "comm", "gunicorn", NULL), &web));
 	assert_false(wants(make("comm", "gunicorn", "exclude", "uid=1000", NULL), &web));
 	assert_true(wants(make("exclude", "comm=*", "exclude", "cgroup=/", NULL), &dark));
 	assert_true(wants(make("exclude", "comm=a=b", NULL), &web));
 }
 
-/* What has ended before it was read is known by the words that it was started with. */
+/* Of a process that ended before it was read, only its command line is known. */
 static void test_ended(void **state)
 {
 	const struct identity ended = { .short_name = "job.py" };

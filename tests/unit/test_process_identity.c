@@ -23,7 +23,7 @@
 
 #define SECOND_NS 1000000000LL
 
-/* A process that does CHANGE (nonzero: it cannot) and waits; 0 where it cannot. */
+/* Starts a process that calls CHANGE, then waits.  Returns 0 if CHANGE fails with nonzero. */
 static pid_t start(int (*change)(void))
 {
 	int ready[2];
@@ -85,7 +85,7 @@ static void test_start_time(void **state)
 	clock_gettime(CLOCK_REALTIME, &after);
 	assert_int_equal(identity__read(pid, &identity), 0);
 	end(pid);
-	/* Two clocks are read, and this may lose its CPU in between. */
+	/* The times are from two clocks, and this process may lose its CPU between reading them. */
 	assert_true((int64_t)identity.start_unix_ns >=
 		    before.tv_sec * SECOND_NS + before.tv_nsec - SECOND_NS);
 	assert_true((int64_t)identity.start_unix_ns <=
@@ -162,7 +162,7 @@ static void test_zombie(void **state)
 	assert_int_equal(waitid(P_PID, pid, &ended, WEXITED | WNOWAIT), 0);
 	assert_int_equal(identity__read(pid, &identity), 0);
 	assert_string_equal(identity.command, "[test_process_id]");
-	/* Its executable is gone, too. */
+	/* It has no executable any more, either. */
 	assert_string_equal(identity.short_name, "test_process_id");
 	identity__free(&identity);
 	end(pid);
@@ -170,14 +170,14 @@ static void test_zombie(void **state)
 	assert_null(identity.comm);
 }
 
-static void what_it_is_called_is_read_again(void **state)
+static void names_are_read_again_after_a_fork(void **state)
 {
 	pid_t pid = start(change_name);
 	struct identity identity;
 	uint64_t start_time;
 
 	(void)state;
-	/* As one that was forked has it of its parent. */
+	/* A forked process has the identity of its parent at first. */
 	assert_int_equal(identity__read(getpid(), &identity), 0);
 	free(identity.service_name);
 	identity.service_name = strdup("service");
@@ -194,7 +194,7 @@ static void what_it_is_called_is_read_again(void **state)
 	identity__free(&identity);
 }
 
-static void an_owner_is_read_again_where_that_is_another(void **state)
+static void an_owner_that_changed_is_read_again(void **state)
 {
 	pid_t pid = start(change_name);
 	struct identity identity;
@@ -221,8 +221,8 @@ static void an_owner_is_read_again_where_that_is_another(void **state)
 	identity__free(&identity);
 }
 
-/* Gives back the memory of its words, as a process does that is about to end; and what is above it,
- * or the stack would grow down to there. */
+/* Unmaps its command line, as in a process that is about to end.  Also unmaps the stack above it,
+ * which would grow into the gap. */
 static int lose_words(void *ready)
 {
 	uintptr_t page = sysconf(_SC_PAGESIZE), words = (uintptr_t)program_invocation_name;
@@ -233,10 +233,10 @@ static int lose_words(void *ready)
 	_exit(1);
 }
 
-static void what_has_no_word_left_is_called_as_it_was(void **state)
+static void a_lost_command_line_keeps_the_known_names(void **state)
 {
 	static const char words[] = "python3\0app.py";
-	/* Its words are on the stack that it has else. */
+	/* The usual stack has the command line and is unmapped, so the child needs another one. */
 	static alignas(16) char stack[256 * 1024];
 	static int ready[2];
 	struct identity identity;
@@ -261,7 +261,7 @@ static void what_has_no_word_left_is_called_as_it_was(void **state)
 	identity__free(&identity);
 }
 
-static void what_is_not_there_leaves_what_was_known(void **state)
+static void an_ended_process_keeps_its_known_identity(void **state)
 {
 	struct identity identity;
 	siginfo_t ended;
@@ -281,7 +281,7 @@ static void what_is_not_there_leaves_what_was_known(void **state)
 	identity__free(&identity);
 }
 
-static void it_ends_with_another_title(void **state)
+static void the_last_title_replaces_the_names(void **state)
 {
 	static const char words[] = "python3\0app.py\0-c\0x";
 	static const char title[] = "gunicorn: worker [app]\0\0";
@@ -294,7 +294,7 @@ static void it_ends_with_another_title(void **state)
 	assert_false(identity__retitle(&identity, "\0\0", 3, false));
 	assert_false(identity__retitle(&identity, words, 14, true));
 	assert_string_equal(identity.command, "python3 app.py -c x");
-	/* One that begins as it did before. */
+	/* A title that is the beginning of the last one, but is not cut. */
 	assert_true(identity__retitle(&identity, words, 15, false));
 	assert_string_equal(identity.command, "python3 app.py");
 	assert_true(identity__retitle(&identity, title, sizeof(title), false));
@@ -303,7 +303,7 @@ static void it_ends_with_another_title(void **state)
 	identity__free(&identity);
 }
 
-static void a_worker_is_called_as_its_ancestor(void **state)
+static void a_worker_gets_its_ancestors_name(void **state)
 {
 	static const char words[] = "python3\0-c\0x", others[] = "python3\0app.py";
 	struct identity identity = { 0 };
@@ -345,12 +345,12 @@ int main(void)
 		cmocka_unit_test(test_users_of_another_root),
 		cmocka_unit_test(test_user_without_a_name),
 		cmocka_unit_test(test_zombie),
-		cmocka_unit_test(what_it_is_called_is_read_again),
-		cmocka_unit_test(an_owner_is_read_again_where_that_is_another),
-		cmocka_unit_test(what_has_no_word_left_is_called_as_it_was),
-		cmocka_unit_test(what_is_not_there_leaves_what_was_known),
-		cmocka_unit_test(it_ends_with_another_title),
-		cmocka_unit_test(a_worker_is_called_as_its_ancestor),
+		cmocka_unit_test(names_are_read_again_after_a_fork),
+		cmocka_unit_test(an_owner_that_changed_is_read_again),
+		cmocka_unit_test(a_lost_command_line_keeps_the_known_names),
+		cmocka_unit_test(an_ended_process_keeps_its_known_identity),
+		cmocka_unit_test(the_last_title_replaces_the_names),
+		cmocka_unit_test(a_worker_gets_its_ancestors_name),
 		cmocka_unit_test(test_passwd),
 	};
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* What one process may put into a profile. */
+/* How many stacks one process, and all together, may put into a profile. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -9,13 +9,13 @@
 
 #include "naming/process_symbols.h"
 
-/* So many bytes of stacks, and what one takes. */
+/* The bytes that a process's stacks may take, and those that one takes. */
 #define STACK_BYTES_MAX (256 * 1024 * 1024)
 #define STACK_BYTES	(256 + sizeof(uint32_t) * STACK_FRAMES_MAX)
 #define LEAF		7
 #define STACKS_MAX	(STACK_BYTES_MAX / STACK_BYTES + 1)
 
-/* A stack of LEAF and as many others as can be, unlike that of another NUMBER. */
+/* Adds a stack of the greatest depth, with LEAF.  Each NUMBER makes another stack. */
 static uint32_t add_stack(struct process_symbols *process, uint32_t number)
 {
 	uint32_t locations[STACK_FRAMES_MAX] = { LEAF, number };
@@ -32,7 +32,7 @@ static void add_locations(struct profile *profile)
 			      i);
 }
 
-/* Whether the stack NUMBER has its leaf alone, and the root WHY. */
+/* Whether the stack NUMBER has only its leaf and the root WHY. */
 static bool is_cut(const struct profile *profile, uint32_t number, const char *why)
 {
 	const struct profile_stack *cut = &profile->stacks[number];
@@ -58,7 +58,7 @@ static void cuts_the_callers_of_too_many_stacks(void **state)
 			   "[callers dropped: process has too many stacks]"));
 	assert_true(profile__lacks_names(profile, STACKS_MAX));
 	assert_int_equal(add_stack(process, STACKS_MAX + 1), STACKS_MAX);
-	/* What is there takes no more room. */
+	/* A stack that was added before takes no more room. */
 	assert_int_equal(add_stack(process, 3), 3);
 	assert_int_equal(profile->stacks[add_stack(other, STACKS_MAX)].depth, STACK_FRAMES_MAX);
 	process_symbols__free(process);
@@ -66,7 +66,7 @@ static void cuts_the_callers_of_too_many_stacks(void **state)
 	profile__free(profile);
 }
 
-/* Each of them has but a few, as the children of a program that forks ever anew. */
+/* Each process has few stacks, like the children of a program that keeps forking. */
 static void cuts_the_callers_of_too_many_processes(void **state)
 {
 	const uint64_t stacks = 1000, all_max = 4LL * STACK_BYTES_MAX;
@@ -77,7 +77,7 @@ static void cuts_the_callers_of_too_many_processes(void **state)
 
 	(void)state;
 	add_locations(profile);
-	/* What those before had. */
+	/* The stacks of earlier processes. */
 	shared.stack_bytes = all_max - stacks * STACK_BYTES;
 	for (uint32_t i = 0; i < stacks; i++) {
 		process = process_symbols__new(&shared, &target);

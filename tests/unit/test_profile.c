@@ -27,7 +27,7 @@ static void strings_are_held_once(void **state)
 	profile__free(NULL);
 }
 
-static void strings_are_valid(void **state)
+static void strings_are_valid_utf8(void **state)
 {
 	struct profile *profile = profile__new();
 	string_id id = profile__string(profile, "a\xff"
@@ -43,7 +43,7 @@ static void strings_are_valid(void **state)
 	profile__free(profile);
 }
 
-static void functions_differ_in_every_field_of_their_own(void **state)
+static void functions_differ_if_any_field_differs(void **state)
 {
 	struct profile *profile = profile__new();
 	struct profile_function function = {
@@ -75,7 +75,7 @@ static void functions_differ_in_every_field_of_their_own(void **state)
 	profile__free(profile);
 }
 
-/* The function main of the file FILENAME, which begins at LINE. */
+/* Adds the function main of the file FILENAME, which begins at LINE. */
 static uint32_t add_main(struct profile *profile, const char *filename, const char *short_filename,
 			 uint32_t line)
 {
@@ -95,8 +95,8 @@ static const char *shown(const struct profile *profile, uint32_t function)
 	return profile->strings[profile->functions[function].shown_filename];
 }
 
-/* Two that were told apart, and one that was there before, have got one name. */
-static void functions_of_one_name_become_one(void **state)
+/* Functions 1 and 2 were told apart; later they get the name of function 3. */
+static void functions_that_get_the_same_name_are_merged(void **state)
 {
 	struct profile *profile = profile__new();
 	uint32_t locations[4], stacks[3];
@@ -144,14 +144,14 @@ static void a_file_has_the_longest_short_name(void **state)
 	assert_int_equal(add_main(profile, "/srv/etl/run.py", "etl/run.py", 1), one);
 	assert_int_equal(add_main(profile, "/srv/etl/run.py", "run.py", 1), one);
 	assert_string_equal(shown(profile, one), "etl/run.py");
-	/* Each function of the file is shown with it. */
+	/* Every function of the file is shown with this name. */
 	one = add_main(profile, "/srv/etl/run.py", "run.py", 2);
 	profile__tell_files_apart(profile);
 	assert_string_equal(shown(profile, one), "etl/run.py");
 	profile__free(profile);
 }
 
-static void no_two_files_have_one_name(void **state)
+static void no_two_files_share_a_shown_name(void **state)
 {
 	static const struct {
 		const char *full, *short_name, *shown;
@@ -160,7 +160,7 @@ static void no_two_files_have_one_name(void **state)
 		{ "/opt/orders/utils.py", "utils.py", "opt/orders/utils.py" },
 		{ "/srv/billing//./utils.py", "utils.py", "./utils.py" },
 		{ "/srv/main.py", "main.py", "main.py" },
-		/* One that cannot get longer, and one that is the other's end. */
+		/* A name that cannot get longer, and names that are the end of others. */
 		{ "x.py", "x.py", "x.py" },
 		{ "/x.py", "/x.py", "/x.py" },
 		{ "/a/x.py", "x.py", "/a/x.py" },
@@ -173,7 +173,7 @@ static void no_two_files_have_one_name(void **state)
 	(void)state;
 	for (size_t i = 0; i < count; i++)
 		add_main(profile, files[i].full, files[i].short_name, 1);
-	/* What is found does not depend on what was found before. */
+	/* A second run has the same result. */
 	for (int times = 0; times < 2; times++) {
 		profile__tell_files_apart(profile);
 		for (size_t i = 0; i < count; i++)
@@ -185,8 +185,8 @@ static void no_two_files_have_one_name(void **state)
 	profile__free(profile);
 }
 
-/* A target may have as many folders as it likes: then the whole name is shown. */
-static void folders_without_end(void **state)
+/* A target may nest any number of folders.  Then the full name is shown. */
+static void files_in_very_deep_folders_are_shown_in_full(void **state)
 {
 	struct profile *profile = profile__new();
 	char one[4096] = "/one", other[4096] = "/other";
@@ -204,7 +204,7 @@ static void folders_without_end(void **state)
 	profile__free(profile);
 }
 
-static void a_function_has_a_name(void **state)
+static void a_function_without_a_name_gets_one(void **state)
 {
 	struct profile *profile = profile__new();
 	uint32_t id =
@@ -215,7 +215,7 @@ static void a_function_has_a_name(void **state)
 	profile__free(profile);
 }
 
-static void the_rest_is_held_once(void **state)
+static void locations_threads_and_stacks_are_held_once(void **state)
 {
 	struct profile *profile = profile__new();
 	uint32_t first[] = { 3, 2, 1 }, second[] = { 3, 2 };
@@ -229,7 +229,7 @@ static void the_rest_is_held_once(void **state)
 	assert_int_equal(profile__thread(profile, 1, 5, 0), 1);
 	assert_int_equal(profile__thread(profile, 0, 5, 0), 0);
 	assert_int_equal(profile->threads[1].process, 1);
-	/* The kernel gives TIDs again. */
+	/* The kernel reuses TIDs. */
 	assert_int_equal(profile__thread(profile, 0, 5, 1), 2);
 	assert_int_equal(profile__thread(profile, 0, 5, UINT64_C(1) << 32), 3);
 	assert_int_equal(profile__thread(profile, 0, 5, 1), 2);
@@ -245,7 +245,7 @@ static void the_rest_is_held_once(void **state)
 	profile__free(profile);
 }
 
-static void processes_differ_though_their_pids_do_not(void **state)
+static void processes_with_the_same_pid_differ(void **state)
 {
 	struct profile *profile = profile__new();
 
@@ -328,7 +328,7 @@ static void recursion_counts_once(void **state)
 	profile__free(profile);
 }
 
-/* A hidden frame's samples are its caller's. */
+/* The samples of a hidden frame count for its caller. */
 static void hidden_kinds_do_not_count(void **state)
 {
 	struct profile *profile = synthetic__mixed();
@@ -347,8 +347,8 @@ static void hidden_kinds_do_not_count(void **state)
 	profile__free(profile);
 }
 
-/* Takes a second or two; with a look at every stack for each new one, hours. */
-static void many_stacks_are_no_trouble(void **state)
+/* Takes a second or two.  It would take hours if each new stack were compared with all others. */
+static void many_stacks_are_added_quickly(void **state)
 {
 	enum { STACKS = 200000, DEPTH = 20, ADDS = 2000000 };
 	struct profile *profile = profile__new();
@@ -367,7 +367,7 @@ static void many_stacks_are_no_trouble(void **state)
 	profile__free(profile);
 }
 
-static void it_begins_anew(void **state)
+static void a_profile_begins_anew_when_it_is_retired(void **state)
 {
 	struct profile *profile = synthetic__machine(), *retired;
 	size_t strings = profile->string_count;
@@ -417,7 +417,7 @@ static void check_copied(struct profile_copy *copy, const struct profile_sample 
 	}
 }
 
-/* Into a profile that has other numbers. */
+/* Copies into a profile whose entries have other numbers. */
 static void check_copy(struct profile *from)
 {
 	struct profile *to = profile__new();
@@ -433,7 +433,7 @@ static void check_copy(struct profile *from)
 	profile__free(to);
 }
 
-static void what_is_copied_is_the_same(void **state)
+static void copied_samples_are_the_same(void **state)
 {
 	(void)state;
 	check_copy(synthetic__machine());
@@ -444,22 +444,22 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(strings_are_held_once),
-		cmocka_unit_test(strings_are_valid),
-		cmocka_unit_test(functions_differ_in_every_field_of_their_own),
-		cmocka_unit_test(functions_of_one_name_become_one),
+		cmocka_unit_test(strings_are_valid_utf8),
+		cmocka_unit_test(functions_differ_if_any_field_differs),
+		cmocka_unit_test(functions_that_get_the_same_name_are_merged),
 		cmocka_unit_test(a_file_has_the_longest_short_name),
-		cmocka_unit_test(no_two_files_have_one_name),
-		cmocka_unit_test(folders_without_end),
-		cmocka_unit_test(a_function_has_a_name),
-		cmocka_unit_test(the_rest_is_held_once),
-		cmocka_unit_test(processes_differ_though_their_pids_do_not),
+		cmocka_unit_test(no_two_files_share_a_shown_name),
+		cmocka_unit_test(files_in_very_deep_folders_are_shown_in_full),
+		cmocka_unit_test(a_function_without_a_name_gets_one),
+		cmocka_unit_test(locations_threads_and_stacks_are_held_once),
+		cmocka_unit_test(processes_with_the_same_pid_differ),
 		cmocka_unit_test(samples_add_up),
 		cmocka_unit_test(a_sample_stands_for_a_period),
 		cmocka_unit_test(recursion_counts_once),
 		cmocka_unit_test(hidden_kinds_do_not_count),
-		cmocka_unit_test(many_stacks_are_no_trouble),
-		cmocka_unit_test(it_begins_anew),
-		cmocka_unit_test(what_is_copied_is_the_same),
+		cmocka_unit_test(many_stacks_are_added_quickly),
+		cmocka_unit_test(a_profile_begins_anew_when_it_is_retired),
+		cmocka_unit_test(copied_samples_are_the_same),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

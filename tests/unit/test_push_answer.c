@@ -11,7 +11,7 @@
 
 #define SECOND 1000000000LL
 
-/* What a whole answer of STATUS means. */
+/* The verdict on a complete answer with STATUS. */
 static struct push_verdict judged(const struct push_backend *backend, long status,
 				  const char *content_type, const char *body, char **why)
 {
@@ -43,7 +43,7 @@ static void settles_as(const struct push_backend *backend, long status, const ch
 	free(why);
 }
 
-static void a_page_is_no_delivery(void **state)
+static void a_web_page_is_no_delivery(void **state)
 {
 	(void)state;
 	settles_as(&push_pyroscope, 200, "application/proto", PUSH_DELIVERED);
@@ -58,7 +58,7 @@ static void a_page_is_no_delivery(void **state)
 	settles_as(&push_otlp, 200, "text/html", PUSH_NOT_UNDERSTOOD);
 }
 
-static void what_otlp_rejects_was_refused(void **state)
+static void profiles_that_otlp_rejects_are_refused(void **state)
 {
 	char *why;
 	struct push_verdict verdict = judged(&push_otlp, 200, "application/x-protobuf",
@@ -73,7 +73,7 @@ static void what_otlp_rejects_was_refused(void **state)
 	free(why);
 }
 
-static void what_cannot_be_mended_is_final(void **state)
+static void permanent_errors_are_final(void **state)
 {
 	static const long refused[] = { 301, 302, 307, 400, 401, 403, 404, 405, 415, 422 };
 
@@ -83,7 +83,7 @@ static void what_cannot_be_mended_is_final(void **state)
 	settles_as(&push_parca, 413, "text/plain", PUSH_TOO_LARGE);
 }
 
-static void what_may_pass_is_tried_again(void **state)
+static void temporary_errors_are_retried(void **state)
 {
 	static const struct {
 		long status;
@@ -106,8 +106,8 @@ static void what_may_pass_is_tried_again(void **state)
 	}
 }
 
-/* Of a request of several series it may be one. */
-static void a_refusal_may_be_of_a_part(void **state)
+/* Some statuses may concern only one of the series in a request. */
+static void a_refusal_may_concern_a_part(void **state)
 {
 	static const long whole[] = { 302, 401, 403, 404, 405, 415, 429, 503 };
 	static const long parts[] = { 400, 413, 422, 500 };
@@ -124,8 +124,8 @@ static void a_refusal_may_be_of_a_part(void **state)
 	}
 }
 
-/* As Pyroscope says it, by its push API and OTLP's, and others like it. */
-static void a_series_limit_is_of_a_part(void **state)
+/* Messages of Pyroscope, by its push API and by OTLP, and of similar backends. */
+static void a_series_limit_concerns_a_part(void **state)
 {
 	static const struct {
 		const struct push_backend *backend;
@@ -195,8 +195,8 @@ static struct push_verdict unanswered(const struct push_backend *backend, bool s
 	return verdict;
 }
 
-/* What may have arrived is sent again only where it counts once. */
-static void nobody_knows_without_an_answer(void **state)
+/* A request that may have arrived is retried only if duplicates count once. */
+static void without_an_answer_the_outcome_may_be_unknown(void **state)
 {
 	char *why;
 
@@ -208,7 +208,7 @@ static void nobody_knows_without_an_answer(void **state)
 	assert_int_equal(unanswered(&push_parca, true, 0).outcome, PUSH_UNKNOWN);
 	assert_int_equal(unanswered(&push_parca, true, 200).outcome, PUSH_UNKNOWN);
 	assert_int_equal(unanswered(&push_otlp, true, 0).outcome, PUSH_UNKNOWN);
-	/* The answer broke off, but says enough. */
+	/* The answer is not complete, but its status is enough. */
 	assert_int_equal(unanswered(&push_parca, true, 413).outcome, PUSH_TOO_LARGE);
 	assert_int_equal(unanswered(&push_parca, true, 503).action, PUSH_AGAIN);
 	assert_int_equal(judged(&push_parca, 504, "text/html", "", &why).outcome, PUSH_UNKNOWN);
@@ -217,7 +217,7 @@ static void nobody_knows_without_an_answer(void **state)
 	free(why);
 }
 
-static void what_is_said_cannot_harm(void **state)
+static void hostile_messages_are_escaped(void **state)
 {
 	char *why;
 
@@ -236,14 +236,14 @@ static void what_is_said_cannot_harm(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_page_is_no_delivery),
-		cmocka_unit_test(what_otlp_rejects_was_refused),
-		cmocka_unit_test(what_cannot_be_mended_is_final),
-		cmocka_unit_test(what_may_pass_is_tried_again),
-		cmocka_unit_test(a_refusal_may_be_of_a_part),
-		cmocka_unit_test(a_series_limit_is_of_a_part),
-		cmocka_unit_test(nobody_knows_without_an_answer),
-		cmocka_unit_test(what_is_said_cannot_harm),
+		cmocka_unit_test(a_web_page_is_no_delivery),
+		cmocka_unit_test(profiles_that_otlp_rejects_are_refused),
+		cmocka_unit_test(permanent_errors_are_final),
+		cmocka_unit_test(temporary_errors_are_retried),
+		cmocka_unit_test(a_refusal_may_concern_a_part),
+		cmocka_unit_test(a_series_limit_concerns_a_part),
+		cmocka_unit_test(without_an_answer_the_outcome_may_be_unknown),
+		cmocka_unit_test(hostile_messages_are_escaped),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

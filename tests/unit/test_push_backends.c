@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* What each kind of backend is sent, read as it would read it. */
+/* What each kind of backend is sent, decoded as the backend would do it. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -16,11 +16,11 @@
 
 #define PERIOD_NS 10000000
 
-/* What the requests came to. */
+/* The sums of all requests. */
 struct received {
 	void (*read)(struct received *received, const uint8_t *bytes, size_t length);
 	json_t *sums;
-	json_t *times; /* {"start service": true}: what has the same is counted once */
+	json_t *times; /* {"start service": true}: duplicates would count once */
 	uint64_t samples;
 	size_t requests;
 };
@@ -112,7 +112,7 @@ static void read_pyroscope(struct received *received, const uint8_t *bytes, size
 	pyroscope__push_request__free_unpacked(request, NULL);
 }
 
-/* What TEXT is in base64; the caller frees. */
+/* Decodes TEXT from base64; the caller frees. */
 static uint8_t *decode(const char *text, size_t *length)
 {
 	static const char digits[] =
@@ -166,7 +166,7 @@ static void read_parca(struct received *received, const uint8_t *bytes, size_t l
 	json_decref(request);
 }
 
-/* A table's entry, as what is at INDEX, which is not the empty one's. */
+/* The entry of a table at INDEX, which must not be 0: that entry is empty. */
 #define ENTRY(dictionary, table, index)                                         \
 	(assert_in_range((index), 1, (int)(dictionary)->n_##table##_table - 1), \
 	 (dictionary)->table##_table[index])
@@ -273,7 +273,7 @@ static void read_otlp(struct received *received, const uint8_t *bytes, size_t si
 	free(message);
 }
 
-/* How many requests it took to send the window of PROFILE, which is freed, to the last sample. */
+/* Encodes PROFILE, which is freed, and checks all samples.  Returns the number of requests. */
 static size_t sent(struct profile *profile, const struct push_backend *backend,
 		   void (*reading)(struct received *received, const uint8_t *bytes, size_t length))
 {
@@ -318,7 +318,7 @@ static struct profile *flat(uint32_t count)
 	return profile;
 }
 
-static void pyroscope_gets_all(void **state)
+static void pyroscope_gets_all_samples(void **state)
 {
 	(void)state;
 	check_all(&push_pyroscope, read_pyroscope);
@@ -326,13 +326,13 @@ static void pyroscope_gets_all(void **state)
 	assert_in_range(sent(flat(17000), &push_pyroscope, read_pyroscope), 1, 9);
 }
 
-static void parca_gets_all(void **state)
+static void parca_gets_all_samples(void **state)
 {
 	(void)state;
 	check_all(&push_parca, read_parca);
 }
 
-static void otlp_has_all(void **state)
+static void otlp_gets_all_samples(void **state)
 {
 	(void)state;
 	check_all(&push_otlp, read_otlp);
@@ -387,7 +387,7 @@ static void read_machine_code(void *context, struct body *body, uint64_t samples
 	free(body->bytes);
 }
 
-static void otlp_tells_machine_code(void **state)
+static void otlp_gets_addresses_and_mappings(void **state)
 {
 	struct push_window made = push_window__of(synthetic__mixed());
 	size_t found = 0;
@@ -406,7 +406,7 @@ static enum push_place place_alone(void *context, const char *labels, uint64_t s
 	return PUSH_ALONE;
 }
 
-/* Of each request, each series alone. */
+/* Splits each request into its series. */
 struct splitting {
 	const struct push_backend *backend;
 	struct received received;
@@ -446,12 +446,12 @@ static void check_split(const struct push_backend *backend,
 	push_window__free(&made);
 }
 
-static void each_series_goes_alone(void **state)
+static void each_series_can_be_sent_alone(void **state)
 {
 	(void)state;
 	check_split(&push_pyroscope, read_pyroscope);
 	check_split(&push_otlp, read_otlp);
-	/* A series without anything. */
+	/* An empty series. */
 	push_pyroscope.split("\x0a\x00", 2, place_alone, take, NULL);
 }
 
@@ -494,7 +494,7 @@ static void count_otlp_labels(struct received *received, const uint8_t *bytes, s
 	free(message);
 }
 
-/* {label: of how many series} of what BACKEND is sent of processes with 40 labels more. */
+/* {label: number of series} in what BACKEND is sent for processes with 40 more labels. */
 static json_t *labels_sent(const struct push_backend *backend,
 			   void (*reading)(struct received *received, const uint8_t *bytes,
 					   size_t length))
@@ -508,7 +508,7 @@ static json_t *labels_sent(const struct push_backend *backend,
 			snprintf(name, sizeof(name), "label_%02d", j);
 			json_object_set_new(made.labels[i], name, json_string("x"));
 		}
-		/* It would be the first of those that rules make. */
+		/* A name that is too long, though by the alphabet it comes first. */
 		memset(name, 'a', LABEL_NAME_BYTES_MAX + 1);
 		name[LABEL_NAME_BYTES_MAX + 1] = '\0';
 		json_object_set_new(made.labels[i], name, json_string("x"));
@@ -537,7 +537,7 @@ static void no_more_labels_than_a_backend_takes(void **state)
 	has_labels(labels_sent(&push_parca, count_parca_labels), 44, "label_39", "service_name");
 }
 
-static void what_otlp_rejects_is_understood(void **state)
+static void the_number_of_rejected_profiles_is_read(void **state)
 {
 	static const uint8_t nothing[] = { 0x0a, 0x00 };
 	static const uint8_t two[] = { 0x0a, 0x07, 0x08, 0x02, 0x12, 0x03, 'b', 'a', 'd' };
@@ -576,13 +576,13 @@ static void values_of_labels_are_short_and_plain(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(pyroscope_gets_all),
-		cmocka_unit_test(parca_gets_all),
-		cmocka_unit_test(otlp_has_all),
-		cmocka_unit_test(otlp_tells_machine_code),
-		cmocka_unit_test(each_series_goes_alone),
+		cmocka_unit_test(pyroscope_gets_all_samples),
+		cmocka_unit_test(parca_gets_all_samples),
+		cmocka_unit_test(otlp_gets_all_samples),
+		cmocka_unit_test(otlp_gets_addresses_and_mappings),
+		cmocka_unit_test(each_series_can_be_sent_alone),
 		cmocka_unit_test(no_more_labels_than_a_backend_takes),
-		cmocka_unit_test(what_otlp_rejects_is_understood),
+		cmocka_unit_test(the_number_of_rejected_profiles_is_read),
 		cmocka_unit_test(values_of_labels_are_short_and_plain),
 	};
 

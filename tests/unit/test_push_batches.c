@@ -9,9 +9,9 @@
 #include "push/batches.h"
 #include "push_window.h"
 
-/* What was seen of one series. */
+/* What was seen in all batches of a window. */
 struct seen {
-	json_t *times; /* by the service: {start: true} */
+	json_t *times; /* {"start service": true} */
 	size_t batches;
 };
 
@@ -37,7 +37,7 @@ static void check_batch(const struct batch *batch, const struct batch_limits *li
 	assert_int_equal(batch->samples, samples);
 }
 
-/* No series has two parts of the same time. */
+/* No two parts of a series have the same time. */
 static void note_times(struct seen *seen, const struct batch *batch)
 {
 	for (size_t i = 0; i < batch->series_count; i++) {
@@ -54,7 +54,7 @@ static void note_times(struct seen *seen, const struct batch *batch)
 	seen->batches++;
 }
 
-/* How many batches of LIMITS a window makes; nothing is lost or counted twice. */
+/* Makes batches of a window and returns how many.  No sample may be lost or counted twice. */
 static size_t take_window_apart(const struct push_window *made, const struct batch_limits *limits)
 {
 	struct batches *batches = batches__new(&made->window, limits);
@@ -81,7 +81,7 @@ static size_t take_window_apart(const struct push_window *made, const struct bat
 	return seen.batches;
 }
 
-/* The same of the window of PROFILE, which is freed. */
+/* The same for the window of PROFILE, which is freed. */
 static size_t take_apart(struct profile *profile, const struct batch_limits *limits)
 {
 	struct push_window made = push_window__of(profile);
@@ -91,10 +91,10 @@ static size_t take_apart(struct profile *profile, const struct batch_limits *lim
 	return count;
 }
 
-static void a_series_is_what_has_the_same_labels(void **state)
+static void samples_with_the_same_labels_are_one_series(void **state)
 {
 	(void)state;
-	/* worker.py, report.py and one that is only known by its command. */
+	/* worker.py, report.py, and a process with nothing but a command. */
 	assert_int_equal(
 		take_apart(synthetic__machine(), &(struct batch_limits){ 1, 1000, 1000000, 0 }), 3);
 	assert_int_equal(
@@ -104,8 +104,8 @@ static void a_series_is_what_has_the_same_labels(void **state)
 		take_apart(synthetic__machine(), &(struct batch_limits){ 2, 1000, 1000000, 0 }), 2);
 }
 
-/* Labels that differ where a backend is not sent them are one series: it would drop one of two. */
-static void what_is_sent_alike_is_one_series(void **state)
+/* The labels differ only in the part that is cut.  A backend would drop one of two series. */
+static void labels_that_are_equal_when_sent_are_one_series(void **state)
 {
 	struct profile *profile = synthetic__machine();
 	const uint32_t process = profile->threads[profile->samples[0].thread].process;
@@ -123,7 +123,7 @@ static void what_is_sent_alike_is_one_series(void **state)
 	assert_int_equal(take_apart(profile, &(struct batch_limits){ 1, 1000, 1000000, 0 }), 1);
 }
 
-/* So are those that differ where a label is left out. */
+/* Processes that differ only in a label that is not sent are one series. */
 static void labels_that_are_left_out_make_no_series(void **state)
 {
 	const struct batch_limits few = { 1, 1000, 1000000, 2 };
@@ -149,7 +149,7 @@ static void limits_are_kept(void **state)
 	assert_in_range(take_apart(synthetic__tree(600, 8, 4),
 				   &(struct batch_limits){ 100, 100000, 5000, 0 }),
 			10, 100);
-	/* A sample that is larger than all. */
+	/* Each sample is larger than the limit, so it has a batch of its own. */
 	assert_int_equal(take_apart(synthetic__machine(), &(struct batch_limits){ 9, 1000, 1, 0 }),
 			 4);
 }
@@ -157,13 +157,13 @@ static void limits_are_kept(void **state)
 static void many_processes_are_few_series(void **state)
 {
 	(void)state;
-	/* 20 processes a command. */
+	/* 20 processes per command. */
 	assert_int_equal(take_apart(synthetic__tree(400, 200, 100),
 				    &(struct batch_limits){ 1, 100000, 100000000, 0 }),
 			 5);
 }
 
-static void nothing_is_no_batch(void **state)
+static void an_empty_window_makes_no_batch(void **state)
 {
 	(void)state;
 	assert_int_equal(take_apart(synthetic__new(), &(struct batch_limits){ 1, 10, 10, 0 }), 0);
@@ -181,12 +181,12 @@ static void hostile_names_are_kept(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_series_is_what_has_the_same_labels),
-		cmocka_unit_test(what_is_sent_alike_is_one_series),
+		cmocka_unit_test(samples_with_the_same_labels_are_one_series),
+		cmocka_unit_test(labels_that_are_equal_when_sent_are_one_series),
 		cmocka_unit_test(labels_that_are_left_out_make_no_series),
 		cmocka_unit_test(limits_are_kept),
 		cmocka_unit_test(many_processes_are_few_series),
-		cmocka_unit_test(nothing_is_no_batch),
+		cmocka_unit_test(an_empty_window_makes_no_batch),
 		cmocka_unit_test(hostile_names_are_kept),
 	};
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Where to, as whom, and the way to the process that sends. */
+/* Destinations, credentials, and the handover to the push process. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -62,7 +62,7 @@ static void is_refused(const char *text, const char *for_it)
 	free(wrong);
 }
 
-static void what_is_no_url_is_refused(void **state)
+static void invalid_urls_are_refused(void **state)
 {
 	static const char *const kinds = "pyroscope+http(s)://HOST:PORT, parca+http(s)://HOST:PORT "
 					 "or otlp+http(s)://HOST:PORT";
@@ -86,7 +86,7 @@ static void what_is_no_url_is_refused(void **state)
 	is_refused("parca+http://host/?", "more than a host");
 }
 
-static void what_is_behind_a_url_is_its_own(void **state)
+static void options_belong_to_the_url_before_them(void **state)
 {
 	static const char *const twice[] = { "parca+https://b/c", "parca+https://b/c queue=3M",
 					     "parca+https://b/c timeout=1s tenant=us" };
@@ -98,7 +98,7 @@ static void what_is_behind_a_url_is_its_own(void **state)
 	assert_null(push_destinations__add(&list, "parca+https://b/c token=/dev/null  ca=/dev/zero "
 						  "tenant=us queue=2M timeout=0.5s"));
 	assert_null(push_destinations__add(&list, "otlp+http://c user=/dev/null"));
-	/* As another tenant it is another one. */
+	/* The same URL with another tenant is another destination. */
 	assert_null(push_destinations__add(&list, "parca+https://b/c tenant=eu"));
 	assert_null(push_destinations__add(&list, "parca+https://b/c"));
 	for (size_t i = 0; i < sizeof(twice) / sizeof(twice[0]); i++) {
@@ -148,7 +148,7 @@ static void windows_that_are_too_long_are_refused(void **state)
 	}
 }
 
-static void what_is_wrong_behind_it_is_said(void **state)
+static void invalid_options_are_reported(void **state)
 {
 	static const char *const cases[][2] = {
 		{ "token=/nonexistent", "cannot read /nonexistent" },
@@ -176,7 +176,7 @@ static void what_is_wrong_behind_it_is_said(void **state)
 	assert_int_equal(list.count, 0);
 }
 
-static void metrics_have_all_of_it(void **state)
+static void metrics_have_the_counts_of_each_destination(void **state)
 {
 	struct push_destinations list = { 0 };
 	struct push_state *push = xcalloc(1, sizeof(*push) + 2 * sizeof(push->counts[0]));
@@ -215,7 +215,7 @@ static void metrics_have_all_of_it(void **state)
 	push_destinations__free(&list);
 }
 
-/* A file with the LENGTH bytes of CONTENT, for unlink and free. */
+/* Makes a file with the LENGTH bytes of CONTENT.  The caller unlinks it and frees its path. */
 static char *make_file(const char *content, size_t length)
 {
 	char *path = xstrdup("/tmp/test_push.XXXXXX");
@@ -285,7 +285,7 @@ static void requests_are_handed_over_whole(void **state)
 	sent.length = 0;
 	assert_int_equal(handover__send(sockets[0], &sent, body), 0);
 	close(sockets[0]);
-	/* What was sent before the end is still there. */
+	/* A request that was sent before the socket was closed is still received. */
 	assert_int_equal(handover__receive(sockets[1], &got, &received), 1);
 	free(received);
 	assert_int_equal(handover__receive(sockets[1], &got, &received), 0);
@@ -293,7 +293,7 @@ static void requests_are_handed_over_whole(void **state)
 	free(body);
 }
 
-static void who_does_not_keep_up_is_not_waited_for(void **state)
+static void a_slow_receiver_does_not_block_the_sender(void **state)
 {
 	struct handover sent = { .length = 10 }, got;
 	int sockets[2], error = 0, count = 0;
@@ -318,14 +318,14 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(urls_are_completed),
-		cmocka_unit_test(what_is_no_url_is_refused),
-		cmocka_unit_test(what_is_behind_a_url_is_its_own),
+		cmocka_unit_test(invalid_urls_are_refused),
+		cmocka_unit_test(options_belong_to_the_url_before_them),
 		cmocka_unit_test(windows_that_are_too_long_are_refused),
-		cmocka_unit_test(what_is_wrong_behind_it_is_said),
-		cmocka_unit_test(metrics_have_all_of_it),
+		cmocka_unit_test(invalid_options_are_reported),
+		cmocka_unit_test(metrics_have_the_counts_of_each_destination),
 		cmocka_unit_test(credentials_are_read),
 		cmocka_unit_test(requests_are_handed_over_whole),
-		cmocka_unit_test(who_does_not_keep_up_is_not_waited_for),
+		cmocka_unit_test(a_slow_receiver_does_not_block_the_sender),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

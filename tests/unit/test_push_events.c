@@ -13,7 +13,7 @@
 #include "push_window.h"
 #include "pyroscope.pb-c.h"
 
-/* What one request has of each type of value. */
+/* The sums of all requests, for each type of value. */
 struct received {
 	void (*read)(struct received *received, const struct body *body);
 	json_t *sums; /* by "type/unit" */
@@ -90,7 +90,7 @@ static void read_otlp(struct received *received, const struct body *body)
 	free(plain.bytes);
 }
 
-/* What BACKEND sends of 110 samples of the clock at 100 Hz, and 6 of 5 page faults each. */
+/* What BACKEND is sent for 110 clock samples at 100 Hz and 6 samples of 5 page faults each. */
 static json_t *sent(const struct push_backend *backend,
 		    void (*read)(struct received *received, const struct body *body))
 {
@@ -109,7 +109,7 @@ static void has(json_t *sums, const char *type, int64_t value)
 	json_object_del(sums, type);
 }
 
-static void pyroscope_gets_two_values_an_event(void **state)
+static void pyroscope_gets_two_values_per_event(void **state)
 {
 	json_t *sums = sent(&push_pyroscope, read_pyroscope);
 
@@ -122,7 +122,7 @@ static void pyroscope_gets_two_values_an_event(void **state)
 	json_decref(sums);
 }
 
-static void otlp_gets_a_profile_an_event(void **state)
+static void otlp_gets_one_profile_per_event(void **state)
 {
 	json_t *sums = sent(&push_otlp, read_otlp);
 
@@ -133,7 +133,7 @@ static void otlp_gets_a_profile_an_event(void **state)
 	json_decref(sums);
 }
 
-/* Samples of one request that is taken apart. */
+/* The samples of one request that is taken apart, as placed and as sent again. */
 struct parts {
 	uint64_t placed, taken;
 };
@@ -172,8 +172,8 @@ static void take_and_split(void *context, struct body *body, uint64_t samples)
 	free(body->bytes);
 }
 
-/* A request that is taken apart counts each sample once, whatever the values of its event. */
-static void samples_of_all_events_are_counted_apart(void **state)
+/* When a request is taken apart, each sample counts once, not once per event or value. */
+static void splitting_counts_each_sample_once(void **state)
 {
 	const struct push_backend *const backends[] = { &push_pyroscope, &push_otlp };
 
@@ -191,9 +191,9 @@ static void samples_of_all_events_are_counted_apart(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(pyroscope_gets_two_values_an_event),
-		cmocka_unit_test(otlp_gets_a_profile_an_event),
-		cmocka_unit_test(samples_of_all_events_are_counted_apart),
+		cmocka_unit_test(pyroscope_gets_two_values_per_event),
+		cmocka_unit_test(otlp_gets_one_profile_per_event),
+		cmocka_unit_test(splitting_counts_each_sample_once),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

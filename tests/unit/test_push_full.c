@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* What a backend had no room for, by a made-up clock. */
+/* Label sets that a backend had no room for, with a fake clock. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -11,7 +11,7 @@
 
 #define NOW 1000000000LL
 
-static void each_is_left_out_for_a_while(void **state)
+static void a_label_set_is_left_out_for_a_while(void **state)
 {
 	struct full_labels full = { 0 };
 
@@ -19,7 +19,7 @@ static void each_is_left_out_for_a_while(void **state)
 	assert_true(full_labels__is_empty(&full, NOW));
 	full_labels__add(&full, "a", NOW);
 	full_labels__add(&full, "b", NOW + 1);
-	/* That is no news. */
+	/* To add it again does not prolong its time. */
 	full_labels__add(&full, "a", NOW + 2);
 	assert_true(full_labels__has(&full, "a", NOW + FULL_LABELS_NS - 1));
 	assert_false(full_labels__has(&full, "", NOW));
@@ -30,7 +30,7 @@ static void each_is_left_out_for_a_while(void **state)
 	assert_int_equal(full.bytes, 0);
 }
 
-/* However many names a machine has for its services. */
+/* A machine may have any number of services. */
 static void memory_has_a_limit(void **state)
 {
 	struct full_labels full = { 0 };
@@ -43,7 +43,7 @@ static void memory_has_a_limit(void **state)
 		assert_true(full_labels__has(&full, labels, NOW));
 		assert_in_range(full.bytes, 1000, FULL_LABELS_BYTES_MAX);
 	}
-	/* The oldest went. */
+	/* The oldest sets were forgotten. */
 	snprintf(labels, sizeof(labels), "%01000d", 0);
 	assert_false(full_labels__has(&full, labels, NOW));
 	snprintf(labels, sizeof(labels), "%01000d", 1500);
@@ -63,7 +63,7 @@ static void take_request(void *context, struct body *body, uint64_t samples)
 	request->samples = samples;
 }
 
-/* What there is of a request: how many series, with how many samples; the first one alone. */
+/* The number of series in a request, all their samples, and the first series alone. */
 struct series {
 	size_t count;
 	uint64_t samples;
@@ -95,7 +95,7 @@ static struct series series_of(const struct push_backend *backend, const void *b
 	return series;
 }
 
-/* One series after another, until there is none. */
+/* Leaves out one series after another until none is left. */
 static void leave_out_all(const struct push_backend *backend, const struct push_request *request,
 			  struct full_labels *full)
 {
@@ -134,12 +134,12 @@ static void check_leaving_out(const struct push_backend *backend)
 
 	backend->encode(&made.window, take_request, &request);
 	assert_true(is_whole(backend, &request, &full));
-	/* Of several series nobody knows which. */
+	/* The request has several series, so it is unknown which one is full. */
 	assert_false(push_parts__note(backend, &request, &full, NOW));
 	assert_false(full_labels__is_empty(&full, NOW));
 	assert_true(is_whole(backend, &request, &full));
 	leave_out_all(backend, &request, &full);
-	/* Damaged on disk. */
+	/* As if it were damaged on disk. */
 	request.samples++;
 	assert_true(is_whole(backend, &request, &full));
 	request.samples--;
@@ -150,15 +150,15 @@ static void check_leaving_out(const struct push_backend *backend)
 	push_window__free(&made);
 }
 
-static void a_request_goes_on_without(void **state)
+static void a_request_is_sent_without_its_full_series(void **state)
 {
 	(void)state;
 	check_leaving_out(&push_pyroscope);
 	check_leaving_out(&push_otlp);
 }
 
-/* It is known that there is no room, and for nothing in particular. */
-static void one_that_is_not_taken_apart(void **state)
+/* It is noted that there is no room, but for no label set in particular. */
+static void an_indivisible_request_stays_whole(void **state)
 {
 	const struct push_request request = { .body = "no request", .length = 10, .samples = 1 };
 	struct full_labels full = { 0 };
@@ -175,10 +175,10 @@ static void one_that_is_not_taken_apart(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(each_is_left_out_for_a_while),
+		cmocka_unit_test(a_label_set_is_left_out_for_a_while),
 		cmocka_unit_test(memory_has_a_limit),
-		cmocka_unit_test(a_request_goes_on_without),
-		cmocka_unit_test(one_that_is_not_taken_apart),
+		cmocka_unit_test(a_request_is_sent_without_its_full_series),
+		cmocka_unit_test(an_indivisible_request_stays_whole),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The queue, by a made-up clock. */
+/* The queue of requests, with a fake clock. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -34,7 +34,7 @@ static int set_up(void **state)
 	return 0;
 }
 
-/* Whatever happens, each request is counted once. */
+/* Each request has one outcome, unless it is still WAITING. */
 static void adds_up(const struct test *test, uint64_t waiting)
 {
 	uint64_t requests = waiting;
@@ -59,7 +59,7 @@ static int tear_down(void **state)
 	return 0;
 }
 
-/* A request of so many samples, which tell it apart. */
+/* Adds a request, which its number of SAMPLES identifies. */
 static void add(struct test *test, size_t length, uint64_t samples)
 {
 	struct push_request *request = xcalloc(1, sizeof(*request));
@@ -78,7 +78,7 @@ static void pass(struct test *test, int64_t ns)
 	test->now.unix_ns += ns;
 }
 
-/* The samples of the request that was taken; 0: none was. */
+/* Takes a request and settles it.  Returns its samples; 0: none was due. */
 static uint64_t take(struct test *test, const struct push_verdict *verdict)
 {
 	struct push_request *request = push_queue__take(test->queue, &test->now);
@@ -93,7 +93,7 @@ static uint64_t take(struct test *test, const struct push_verdict *verdict)
 	return samples;
 }
 
-/* Waits for what is due; how long that took. */
+/* Waits until a request is due.  Returns how long. */
 static int64_t wait(struct test *test)
 {
 	int64_t due = push_queue__due(test->queue), waited = due - test->now.monotonic_ns;
@@ -107,7 +107,7 @@ static int64_t wait(struct test *test)
 	return waited;
 }
 
-static void oldest_first(void **state)
+static void the_oldest_request_is_sent_first(void **state)
 {
 	struct test *test = *state;
 
@@ -140,16 +140,16 @@ static void pauses_grow_to_a_limit(void **state)
 		sum += i >= 10 ? waited : 0;
 		longest = longest * 2 < PUSH_PAUSE_MAX_NS ? longest * 2 : PUSH_PAUSE_MAX_NS;
 	}
-	/* Half of it is chance. */
+	/* Half of a pause is random. */
 	assert_in_range(sum / 30, PUSH_PAUSE_MAX_NS * 6 / 10, PUSH_PAUSE_MAX_NS * 9 / 10);
 	assert_int_equal(take(test, &delivered), 1);
-	/* After a success from the beginning. */
+	/* After a success, the pauses are short again. */
 	add(test, 10, 2);
 	assert_int_equal(take(test, &again), 2);
 	assert_in_range(wait(test), 1, PUSH_PAUSE_MIN_NS);
 }
 
-static void all_wait_for_a_backend(void **state)
+static void all_requests_wait_for_a_busy_backend(void **state)
 {
 	struct test *test = *state;
 
@@ -163,7 +163,7 @@ static void all_wait_for_a_backend(void **state)
 		assert_int_equal(take(test, &delivered), i);
 }
 
-static void the_backend_says_when(void **state)
+static void retry_after_is_respected_up_to_a_limit(void **state)
 {
 	const struct push_verdict later = { .action = PUSH_AGAIN, .retry_after_ns = 20 * SECOND };
 	const struct push_verdict never = { .action = PUSH_AGAIN, .retry_after_ns = INT64_MAX };
@@ -176,7 +176,7 @@ static void the_backend_says_when(void **state)
 	assert_in_range(wait(test), PUSH_RETRY_AFTER_MAX_NS, PUSH_RETRY_AFTER_MAX_NS + SECOND);
 }
 
-static void one_that_fails_lets_others_pass(void **state)
+static void a_failing_request_lets_others_pass(void **state)
 {
 	struct test *test = *state;
 	int attempts = 1;
@@ -194,7 +194,7 @@ static void one_that_fails_lets_others_pass(void **state)
 	assert_int_equal(test->counts.outcomes[PUSH_FAILED].samples, 1);
 }
 
-/* One request, with SEED's chance. */
+/* One request survives a minute of failures, with random pauses from SEED. */
 static void outlive_a_minute_of_500(struct test *test, uint64_t seed)
 {
 	const struct push_limits limits = { .bytes = 100, .age_max_ns = 3600 * SECOND };
@@ -220,7 +220,7 @@ static void a_minute_of_500_loses_nothing(void **state)
 	for (uint64_t seed = 1; seed < 10000; seed++)
 		outlive_a_minute_of_500(test, seed << 32);
 	assert_int_equal(test->counts.outcomes[PUSH_DELIVERED].requests, 9999);
-	/* And with the shortest of all these pauses, which no seed has. */
+	/* Even the shortest possible pauses, which no seed makes, last a minute. */
 	for (int i = 1; i < PUSH_FAILURES_MAX; i++) {
 		least += longest / 2;
 		longest = longest * 2 < PUSH_PAUSE_MAX_NS ? longest * 2 : PUSH_PAUSE_MAX_NS;
@@ -228,7 +228,7 @@ static void a_minute_of_500_loses_nothing(void **state)
 	assert_true(least >= 60 * SECOND);
 }
 
-static void the_last_may_fail_and_another_come(void **state)
+static void requests_can_be_added_behind_a_failing_one(void **state)
 {
 	struct test *test = *state;
 
@@ -245,7 +245,7 @@ static void the_last_may_fail_and_another_come(void **state)
 	assert_int_equal(take(test, &delivered), 4);
 }
 
-/* Parts of so many samples each, up to 0. */
+/* A list of parts, one for each number in SAMPLES, up to 0. */
 static struct push_request *make_parts(const struct test *test, const uint64_t *samples)
 {
 	struct push_request *first = NULL, **end = &first;
@@ -260,7 +260,7 @@ static struct push_request *make_parts(const struct test *test, const uint64_t *
 	return first;
 }
 
-/* Before all others, and each counts for itself. */
+/* Parts are sent before all other requests, and each has its own outcome. */
 static void parts_are_sent_in_place_of_the_whole(void **state)
 {
 	static const uint64_t parts[] = { 1, 2, 3, 0 };
@@ -283,7 +283,7 @@ static void parts_are_sent_in_place_of_the_whole(void **state)
 	assert_int_equal(take(test, &delivered), 7);
 	assert_int_equal(test->counts.outcomes[PUSH_DELIVERED].samples, 11);
 	assert_int_equal(test->counts.outcomes[PUSH_REFUSED].samples, 2);
-	/* With nothing behind them. */
+	/* The same with no other request in the queue. */
 	add(test, 33, 6);
 	push_queue__split(test->queue, push_queue__take(test->queue, &test->now),
 			  make_parts(test, parts));
@@ -293,8 +293,8 @@ static void parts_are_sent_in_place_of_the_whole(void **state)
 	assert_int_equal(take(test, &delivered), 8);
 }
 
-/* The rest of it stays on its way. */
-static void what_is_left_out_is_counted_at_once(void **state)
+/* The rest of the request is still being sent. */
+static void samples_that_are_left_out_are_counted_at_once(void **state)
 {
 	struct test *test = *state;
 	struct body rest = { .bytes = xmalloc(20), .length = 20 }, nothing = { 0 };
@@ -309,7 +309,7 @@ static void what_is_left_out_is_counted_at_once(void **state)
 	adds_up(test, 2);
 	push_queue__settle(test->queue, request, &delivered, &test->now);
 	assert_int_equal(test->counts.outcomes[PUSH_DELIVERED].samples, 2);
-	/* Nothing is left. */
+	/* The whole request is left out. */
 	request = push_queue__take(test->queue, &test->now);
 	push_queue__leave_out(test->queue, request, &nothing, 0, PUSH_SERIES_LIMIT);
 	assert_int_equal(test->counts.outcomes[PUSH_SERIES_LIMIT].samples, 11);
@@ -318,8 +318,8 @@ static void what_is_left_out_is_counted_at_once(void **state)
 	assert_int_equal(take(test, &delivered), 8);
 }
 
-/* What the backend failed on as a whole is not tried so often again in parts. */
-static void parts_have_failed_as_often(void **state)
+/* Otherwise the retries would begin anew for each part. */
+static void parts_inherit_the_failures_of_the_whole(void **state)
 {
 	static const uint64_t parts[] = { 1, 2, 0 };
 	struct test *test = *state;
@@ -342,7 +342,7 @@ static void parts_have_failed_as_often(void **state)
 	assert_int_equal(test->counts.outcomes[PUSH_FAILED].requests, 2);
 }
 
-static void the_oldest_give_way(void **state)
+static void the_oldest_requests_are_evicted(void **state)
 {
 	struct test *test = *state;
 	struct push_request *first;
@@ -351,7 +351,7 @@ static void the_oldest_give_way(void **state)
 		add(test, 10, i);
 	first = push_queue__take(test->queue, &test->now);
 	add(test, 25, 11);
-	/* Not the one that is on its way. */
+	/* The request that is being sent stays. */
 	assert_int_equal(first->samples, 1);
 	assert_int_equal(test->counts.outcomes[PUSH_QUEUE_FULL].samples, 2 + 3 + 4);
 	assert_int_equal(test->counts.queued_bytes, 95);
@@ -359,7 +359,7 @@ static void the_oldest_give_way(void **state)
 	wait(test);
 	assert_int_equal(take(test, &delivered), 1);
 	assert_int_equal(take(test, &delivered), 5);
-	/* One that never fits. */
+	/* A request that is larger than the queue. */
 	add(test, 101, 12);
 	assert_int_equal(push_queue__length(test->queue), 0);
 	adds_up(test, 0);
@@ -367,7 +367,7 @@ static void the_oldest_give_way(void **state)
 	assert_int_equal(take(test, &delivered), 13);
 }
 
-static void what_is_too_old_is_not_sent(void **state)
+static void requests_that_are_too_old_are_not_sent(void **state)
 {
 	struct test *test = *state;
 
@@ -381,7 +381,7 @@ static void what_is_too_old_is_not_sent(void **state)
 	assert_int_equal(take(test, &delivered), 4);
 }
 
-static void what_is_left_is_counted(void **state)
+static void requests_left_at_the_end_are_counted(void **state)
 {
 	struct test *test = *state;
 
@@ -405,19 +405,19 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 	const struct CMUnitTest tests[] = {
-		TEST(oldest_first),
+		TEST(the_oldest_request_is_sent_first),
 		TEST(pauses_grow_to_a_limit),
-		TEST(all_wait_for_a_backend),
-		TEST(the_backend_says_when),
-		TEST(one_that_fails_lets_others_pass),
+		TEST(all_requests_wait_for_a_busy_backend),
+		TEST(retry_after_is_respected_up_to_a_limit),
+		TEST(a_failing_request_lets_others_pass),
 		TEST(a_minute_of_500_loses_nothing),
-		TEST(the_last_may_fail_and_another_come),
+		TEST(requests_can_be_added_behind_a_failing_one),
 		TEST(parts_are_sent_in_place_of_the_whole),
-		TEST(what_is_left_out_is_counted_at_once),
-		TEST(parts_have_failed_as_often),
-		TEST(the_oldest_give_way),
-		TEST(what_is_too_old_is_not_sent),
-		TEST(what_is_left_is_counted),
+		TEST(samples_that_are_left_out_are_counted_at_once),
+		TEST(parts_inherit_the_failures_of_the_whole),
+		TEST(the_oldest_requests_are_evicted),
+		TEST(requests_that_are_too_old_are_not_sent),
+		TEST(requests_left_at_the_end_are_counted),
 		cmocka_unit_test(outcomes_have_names),
 	};
 

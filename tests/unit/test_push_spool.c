@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* What waits on disk, for real: a folder of its own. */
+/* Requests that wait on disk, in a real folder. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -25,9 +25,9 @@ struct test {
 	int fd;
 	struct push_destinations destinations;
 	struct spool *spool;
-	/* What was found, as "1 2! ": samples, ! was sent. */
+	/* The requests found, as "1 2! ": the samples of each; "!" marks one being sent. */
 	char found[256];
-	struct push_request *last; /* that was found */
+	struct push_request *last; /* the last one found */
 };
 
 static void open_spool(struct test *test)
@@ -86,7 +86,7 @@ static struct push_request *make(uint32_t destination, uint64_t samples, const c
 	return request;
 }
 
-/* A request that is on disk, and nowhere else. */
+/* Puts a request on disk; its body is not kept in memory. */
 static struct push_request *put(struct test *test, uint32_t destination, uint64_t samples,
 				const char *body)
 {
@@ -110,7 +110,7 @@ static void take(void *context, struct push_request *request, bool sent)
 	test->last = request;
 }
 
-/* What another process finds. */
+/* What another process would find. */
 static const char *found(struct test *test)
 {
 	spool__close(test->spool);
@@ -120,7 +120,7 @@ static const char *found(struct test *test)
 	return test->found;
 }
 
-static void what_is_put_is_found(void **state)
+static void a_request_on_disk_is_found(void **state)
 {
 	struct test *test = *state;
 	char path[64];
@@ -135,7 +135,7 @@ static void what_is_put_is_found(void **state)
 	assert_int_equal(test->last->length, strlen("two, of another backend"));
 	assert_true(spool__load(test->spool, test->last));
 	assert_memory_equal(test->last->body, "two, of another backend", test->last->length);
-	/* After what was there. */
+	/* A new request comes after those found. */
 	free_request(put(test, 0, 3, "three"));
 	assert_string_equal(found(test), "1 2 3 ");
 	snprintf(path, sizeof(path), "%s/push", test->folder);
@@ -143,7 +143,7 @@ static void what_is_put_is_found(void **state)
 	assert_int_equal(status.st_mode & 0777, 0700);
 }
 
-static void what_was_on_its_way_is_marked(void **state)
+static void a_request_being_sent_is_marked(void **state)
 {
 	struct test *test = *state;
 	struct push_request *one = put(test, 0, 1, "one"), *two = put(test, 0, 2, "two");
@@ -164,7 +164,7 @@ static void what_was_on_its_way_is_marked(void **state)
 	free_request(two);
 }
 
-/* The whole counts as long as it is there, then they do. */
+/* Parts do not count until the whole is removed. */
 static void parts_are_kept_in_place_of_the_whole(void **state)
 {
 	struct test *test = *state;
@@ -195,8 +195,8 @@ static void parts_are_kept_in_place_of_the_whole(void **state)
 	free_request(later);
 }
 
-/* Whether it was on its way or not; there is never one beside the other. */
-static void another_body_takes_the_place(void **state)
+/* Whether the request is marked as being sent or not.  The old body never stays beside it. */
+static void a_new_body_replaces_the_old_one(void **state)
 {
 	struct test *test = *state;
 	struct push_request *one = put(test, 1, 6, "all"), *two = put(test, 1, 9, "two");
@@ -216,7 +216,7 @@ static void another_body_takes_the_place(void **state)
 	spool__rest(test->spool, one);
 	assert_true(spool__load(test->spool, one));
 	assert_memory_equal(one->body, "rest", one->length);
-	/* What is in memory stays there. */
+	/* A request in memory stays there. */
 	free_request(two);
 	two = make(0, 1, "memory");
 	spool__replace(test->spool, two);
@@ -234,8 +234,8 @@ static void damage(struct test *test, uint64_t number, const char *how)
 	free(command);
 }
 
-/* As a crash of the machine leaves them, or somebody else. */
-static void what_is_broken_is_not_taken(void **state)
+/* Files as a crash of the machine, or another program, may leave them. */
+static void damaged_files_are_not_taken(void **state)
 {
 	static const char *const damages[] = {
 		": >$f",
@@ -245,14 +245,14 @@ static void what_is_broken_is_not_taken(void **state)
 		/* The length of the URL, and of the body. */
 		"printf '\\377\\377' | dd of=$f conv=notrunc bs=1 seek=38 2>/dev/null",
 		"printf '\\377\\377' | dd of=$f conv=notrunc bs=1 seek=46 2>/dev/null",
-		/* Its number, and its samples; when its window began. */
+		/* Its number, twice; its samples; the start of its window. */
 		"dd if=/dev/zero of=$f conv=notrunc bs=1 seek=8 count=8 2>/dev/null; mv $f "
 		"0000000000000000",
 		"printf '\\377\\377\\377\\377\\377\\377\\377\\377' | dd of=$f conv=notrunc bs=1 "
 		"seek=8 2>/dev/null; mv $f ffffffffffffffff",
 		"printf '\\177' | dd of=$f conv=notrunc bs=1 seek=23 2>/dev/null",
 		"printf '\\377' | dd of=$f conv=notrunc bs=1 seek=31 2>/dev/null",
-		/* 1 TiB, all of the URL, or of the body. */
+		/* A file of 1 TiB, all of it the URL, or the body. */
 		"printf '\\312\\377\\377\\377\\377' | dd of=$f conv=notrunc bs=1 seek=32 "
 		"2>/dev/null; truncate -s 1T $f",
 		"printf '\\302\\377\\377\\377\\377' | dd of=$f conv=notrunc bs=1 seek=40 "
@@ -271,14 +271,14 @@ static void what_is_broken_is_not_taken(void **state)
 		damage(test, broken->file, damages[i]);
 		assert_string_equal(found(test), "2 ");
 		spool__remove(test->spool, whole);
-		/* It does not stay. */
+		/* The damaged file was removed. */
 		damage(test, broken->file, "test -z \"$(ls)\"");
 		free_request(broken);
 		free_request(whole);
 	}
 }
 
-static void what_is_gone_is_not_loaded(void **state)
+static void a_request_that_was_removed_is_not_loaded(void **state)
 {
 	struct test *test = *state;
 	struct push_request *request = put(test, 0, 1, "one");
@@ -288,7 +288,7 @@ static void what_is_gone_is_not_loaded(void **state)
 	free_request(request);
 }
 
-static void what_cannot_be_written_stays(void **state)
+static void a_request_that_cannot_be_written_stays_in_memory(void **state)
 {
 	struct test *test = *state;
 	struct push_request *request = make(0, 1, "one");
@@ -305,8 +305,8 @@ static void what_cannot_be_written_stays(void **state)
 	free_request(request);
 }
 
-/* A pipe that nobody reads would be waited for. */
-static void what_is_in_the_way_of_writing(void **state)
+/* To open a pipe that has no reader would block. */
+static void a_pipe_in_the_way_is_replaced(void **state)
 {
 	struct test *test = *state;
 
@@ -316,7 +316,7 @@ static void what_is_in_the_way_of_writing(void **state)
 	assert_true(spool__load(test->spool, test->last));
 }
 
-static void what_became_a_pipe_is_not_loaded(void **state)
+static void a_request_that_became_a_pipe_is_not_loaded(void **state)
 {
 	struct test *test = *state;
 	struct push_request *request = put(test, 0, 1, "one");
@@ -326,7 +326,7 @@ static void what_became_a_pipe_is_not_loaded(void **state)
 	free_request(request);
 }
 
-static void backends_that_are_gone(void **state)
+static void requests_for_removed_backends_are_not_found(void **state)
 {
 	struct test *test = *state;
 
@@ -340,7 +340,7 @@ static void backends_that_are_gone(void **state)
 	assert_memory_equal(test->last->body, "two", 3);
 }
 
-static void nothing_is_pushed_any_more(void **state)
+static void a_spool_that_is_not_needed_is_cleared(void **state)
 {
 	struct test *test = *state;
 	char *path = xasprintf("%s/push", test->folder);
@@ -351,14 +351,14 @@ static void nothing_is_pushed_any_more(void **state)
 	test->spool = NULL;
 	spool__clear(test->folder);
 	assert_int_equal(access(path, F_OK), -1);
-	/* There is nothing to clear. */
+	/* To clear it again is no error. */
 	spool__clear(test->folder);
 	assert_int_equal(access(path, F_OK), -1);
 	free(path);
 }
 
-/* Tenants share a URL, and nothing else. */
-static void tenants_have_their_own(void **state)
+/* Tenants share a URL, but a request of one is never sent for another. */
+static void tenants_have_their_own_requests(void **state)
 {
 	struct test *test = *state;
 
@@ -376,8 +376,8 @@ static void tenants_have_their_own(void **state)
 	assert_memory_equal(test->last->body, "of eu", 5);
 }
 
-/* What a queue leaves, and what it has done with. */
-static void a_queue_keeps_what_is_left(void **state)
+/* Requests that still wait stay on disk; those with an outcome are removed. */
+static void a_queue_keeps_waiting_requests_on_disk(void **state)
 {
 	static const struct push_verdict delivered = { .action = PUSH_SETTLE };
 	struct test *test = *state;
@@ -388,7 +388,7 @@ static void a_queue_keeps_what_is_left(void **state)
 
 	for (uint64_t i = 1; i <= 4; i++)
 		push_queue__add(queue, put(test, 0, i, "1234567890123456789012345678901"));
-	/* The first gave way. */
+	/* The first one was evicted. */
 	push_queue__settle(queue, push_queue__take(queue, &now), &delivered, &now);
 	push_queue__take(queue, &now);
 	push_queue__free(queue);
@@ -403,19 +403,19 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 	const struct CMUnitTest tests[] = {
-		TEST(what_is_put_is_found),
-		TEST(what_was_on_its_way_is_marked),
+		TEST(a_request_on_disk_is_found),
+		TEST(a_request_being_sent_is_marked),
 		TEST(parts_are_kept_in_place_of_the_whole),
-		TEST(another_body_takes_the_place),
-		TEST(what_is_broken_is_not_taken),
-		TEST(what_is_gone_is_not_loaded),
-		TEST(what_cannot_be_written_stays),
-		TEST(what_is_in_the_way_of_writing),
-		TEST(what_became_a_pipe_is_not_loaded),
-		TEST(backends_that_are_gone),
-		TEST(nothing_is_pushed_any_more),
-		TEST(tenants_have_their_own),
-		TEST(a_queue_keeps_what_is_left),
+		TEST(a_new_body_replaces_the_old_one),
+		TEST(damaged_files_are_not_taken),
+		TEST(a_request_that_was_removed_is_not_loaded),
+		TEST(a_request_that_cannot_be_written_stays_in_memory),
+		TEST(a_pipe_in_the_way_is_replaced),
+		TEST(a_request_that_became_a_pipe_is_not_loaded),
+		TEST(requests_for_removed_backends_are_not_found),
+		TEST(a_spool_that_is_not_needed_is_cleared),
+		TEST(tenants_have_their_own_requests),
+		TEST(a_queue_keeps_waiting_requests_on_disk),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The version by a program's constants alone. */
+/* The version of Python, from a program's constants alone. */
 #include <elf.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -16,7 +16,7 @@
 
 #define CONSTANTS_AT 4096
 
-/* A program that has these constants, and nothing else; its only segment begins with the first. */
+/* A program with nothing but CONSTANTS, which are its only segment. */
 static struct elf_image *image_of(const void *constants, size_t size, struct elf_budget *budget)
 {
 	uint8_t *bytes = calloc(1, CONSTANTS_AT + size);
@@ -53,7 +53,7 @@ static uint32_t version_of(const void *constants, size_t size)
 	return version;
 }
 
-static void is_the_constant(void **state)
+static void the_version_is_a_constant(void **state)
 {
 	(void)state;
 	assert_int_equal(VERSION_OF("cpython-38\0\0003.8.18\0"), 0x030812f0);
@@ -61,16 +61,16 @@ static void is_the_constant(void **state)
 	assert_int_equal(VERSION_OF("\0002.7.18\0"), 0x020712f0);
 }
 
-/* Before it there is nothing, nor a byte that may be read. */
-static void may_be_what_the_constants_begin_with(void **state)
+/* No byte before it can be read. */
+static void the_version_may_be_the_first_constant(void **state)
 {
 	(void)state;
 	assert_int_equal(VERSION_OF("3.8.18\0cpython-38\0"), 0x030812f0);
 	assert_int_equal(VERSION_OF("2.7.18\0"), 0x020712f0);
 }
 
-/* Nor is there one behind. */
-static void is_no_part_of_another_number(void **state)
+/* A number that does not end with a NUL is not the version, either. */
+static void a_part_of_another_number_is_no_version(void **state)
 {
 	(void)state;
 	assert_int_equal(VERSION_OF("cpython-38\0\00013.8.18\0"), 0x030800f0);
@@ -84,9 +84,9 @@ static void is_no_part_of_another_number(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(is_the_constant),
-		cmocka_unit_test(may_be_what_the_constants_begin_with),
-		cmocka_unit_test(is_no_part_of_another_number),
+		cmocka_unit_test(the_version_is_a_constant),
+		cmocka_unit_test(the_version_may_be_the_first_constant),
+		cmocka_unit_test(a_part_of_another_number_is_no_version),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

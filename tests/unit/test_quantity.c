@@ -32,8 +32,8 @@ static void moments_are_understood(void **state)
 	is("2024-02-29T00:00:00Z", 1709164800000000000LL);
 }
 
-/* In a zone two hours to the east, where it is 2023-11-15 00:13:20. */
-static void without_a_zone_it_is_local_time(void **state)
+/* In the local zone, two hours east of UTC, NOW is 2023-11-15 00:13:20. */
+static void times_without_a_zone_are_local(void **state)
 {
 	(void)state;
 	setenv("TZ", "TST-2", 1);
@@ -51,7 +51,7 @@ static void without_a_zone_it_is_local_time(void **state)
 	tzset();
 }
 
-static void others_are_refused(void **state)
+static void other_texts_are_refused(void **state)
 {
 	static const char *const texts[] = {
 		"",
@@ -81,7 +81,7 @@ static void others_are_refused(void **state)
 			fail_msg("%s", texts[i]);
 }
 
-static void moments_are_spelled(void **state)
+static void moments_are_formatted(void **state)
 {
 	char *text = quantity__moment_text(1704164645999999999LL);
 
@@ -127,9 +127,9 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(moments_are_understood),
-		cmocka_unit_test(without_a_zone_it_is_local_time),
-		cmocka_unit_test(others_are_refused),
-		cmocka_unit_test(moments_are_spelled),
+		cmocka_unit_test(times_without_a_zone_are_local),
+		cmocka_unit_test(other_texts_are_refused),
+		cmocka_unit_test(moments_are_formatted),
 		cmocka_unit_test(durations),
 		cmocka_unit_test(sizes),
 	};

@@ -10,7 +10,7 @@
 
 #include "recording/rate.h"
 
-/* What is said of EVENTS in SECONDS of CPU time at 100 Hz. */
+/* SAID: what rate__judge logs about EVENTS in SECONDS of CPU time at 100 Hz. */
 static void judge(uint64_t events, double seconds, char *said, size_t size)
 {
 	struct ledger ledger = { .rate_hz = 100, .events = events };
@@ -29,7 +29,7 @@ static void judge(uint64_t events, double seconds, char *said, size_t size)
 	fclose(file);
 }
 
-static void missing_ticks_are_told(void **state)
+static void missing_events_are_reported(void **state)
 {
 	char said[1024];
 
@@ -39,7 +39,7 @@ static void missing_ticks_are_told(void **state)
 	assert_non_null(strstr(said, "10.0 s of CPU time"));
 }
 
-static void what_is_as_it_should_be_is_not_told(void **state)
+static void a_rate_that_was_kept_is_not_reported(void **state)
 {
 	char said[1024];
 
@@ -50,8 +50,8 @@ static void what_is_as_it_should_be_is_not_told(void **state)
 	assert_string_equal(said, "");
 }
 
-/* Few samples, or a CPU time that is not known. */
-static void what_cannot_be_judged_is_not(void **state)
+/* There are too few samples, or the CPU time is unknown. */
+static void too_little_data_is_not_judged(void **state)
 {
 	char said[1024];
 
@@ -65,9 +65,9 @@ static void what_cannot_be_judged_is_not(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(missing_ticks_are_told),
-		cmocka_unit_test(what_is_as_it_should_be_is_not_told),
-		cmocka_unit_test(what_cannot_be_judged_is_not),
+		cmocka_unit_test(missing_events_are_reported),
+		cmocka_unit_test(a_rate_that_was_kept_is_not_reported),
+		cmocka_unit_test(too_little_data_is_not_judged),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

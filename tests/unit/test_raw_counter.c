@@ -75,7 +75,7 @@ static void take(const char *text, struct event *event, size_t length)
 	assert_int_equal(taken, length ?: strlen(text));
 }
 
-static void numbers_are_configurations(void **state)
+static void a_number_is_the_config(void **state)
 {
 	struct event event;
 
@@ -148,7 +148,7 @@ static void other_names_are_not_taken(void **state)
 		assert_false(raw_counter__take(folder, texts[i], &length, &event, &wrong));
 }
 
-/* Nothing says what the fields mean, and nothing can count them. */
+/* Without the folder the meaning of the fields is unknown, and nothing can count them. */
 static void without_counters_fields_are_not_checked(void **state)
 {
 	struct event event;
@@ -164,7 +164,7 @@ static void without_counters_fields_are_not_checked(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(numbers_are_configurations),
+		cmocka_unit_test(a_number_is_the_config),
 		cmocka_unit_test(fields_go_to_their_bits),
 		cmocka_unit_test(wrong_fields_are_refused),
 		cmocka_unit_test(other_names_are_not_taken),

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The clock is the test's: time passes only where somebody waits for the reader, and for a work
- * that says that it took some.  So what counts is how often was waited, however busy the machine.
- */
+/* The test has its own clock.  It advances only when a caller waits for the reader, and when a call
+ * adds its own duration.  So the number of waits counts, however busy the machine is. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -28,20 +27,20 @@
 #define NS_PER_MS 1000000LL
 #define NS_PER_S  1000000000LL
 
-/* A poll step, of the machine's own time. */
+/* A poll step, in real time. */
 #define STEP_NS (2 * NS_PER_MS)
 #define STEPS	30000
 
-/* Of the kernel's flags of a task. */
+/* A bit of the kernel's flags of a task. */
 #define PF_EXITING 4
 
 static _Atomic int64_t clock_at_ns = 1000 * NS_PER_S;
 
-/* What waits until it is let go, and after how many more waits for it that happens; -1: never. */
+/* LET_GO ends wait_until_let_go(), after WAITS_LEFT more waits for the reader; -1: never. */
 static _Atomic bool let_go;
 static int waits_left = -1;
 
-/* Whoever waits for the reader's work waits until that is done. */
+/* Callers wait for the reader without a time limit. */
 static bool for_ever;
 
 static void step(void)
@@ -49,7 +48,7 @@ static void step(void)
 	nanosleep(&(struct timespec){ .tv_nsec = STEP_NS }, NULL);
 }
 
-/* Whether a thread has not begun to exit; who joins one may see it here for a while yet. */
+/* Whether thread TID has not begun to exit.  A joined thread may stay in /proc for a while. */
 static bool is_alive(const char *tid)
 {
 	char path[300], line[512] = "";
@@ -79,7 +78,7 @@ static int count_threads(void)
 	return count;
 }
 
-/* Waits for as long as a busy machine may take. */
+/* Waits as long as a busy machine may need. */
 static void threads_become(int count)
 {
 	for (int i = 0; i < STEPS && count_threads() != count; i++)
@@ -150,7 +149,7 @@ static int64_t wait_until_let_go(void *desk)
 	return 0;
 }
 
-/* Its caller waits for that. */
+/* Long enough to be seen asleep. */
 static int64_t sleep_shortly(void *desk)
 {
 	(void)desk;
@@ -181,7 +180,7 @@ static int64_t compute_shortly(void *desk)
 	return 0;
 }
 
-/* For so many milliseconds, which is never long enough to be seen asleep. */
+/* Sleeps for *DESK milliseconds, never long enough to be seen asleep. */
 static int64_t sleep_for(void *desk)
 {
 	clock_at_ns += *(int *)desk * NS_PER_MS;
@@ -189,7 +188,7 @@ static int64_t sleep_for(void *desk)
 	return 0;
 }
 
-/* As often as its caller says, 0: always. */
+/* Fails with -EINTR until call *DESK; 0: always. */
 static int64_t be_interrupted(void *desk)
 {
 	int *left = desk;
@@ -214,7 +213,7 @@ static int64_t add_one_for(pid_t pid, int number)
 	return reader__run(pid, add_one);
 }
 
-static void what_it_is_asked_is_done(void **state)
+static void work_returns_its_result(void **state)
 {
 	(void)state;
 	assert_int_equal(add_one_for(1, 4), 5);
@@ -234,8 +233,8 @@ static void ask_for_thread(void *context)
 	*(int64_t *)context = reader__run(1, tell_thread);
 }
 
-/* Where no thread may be begun for it. */
-static void a_caller_may_do_it_alone(void **state)
+/* For callers that may not start a thread. */
+static void an_errand_can_run_in_the_calling_thread(void **state)
 {
 	int64_t thread;
 
@@ -248,19 +247,19 @@ static void a_caller_may_do_it_alone(void **state)
 	assert_int_not_equal(thread, gettid());
 }
 
-static void what_is_interrupted_is_done_again(void **state)
+static void interrupted_work_is_repeated(void **state)
 {
 	int *left = reader__desk();
 
 	(void)state;
 	*left = 3;
 	assert_int_equal(reader__run(1, be_interrupted), 0);
-	/* But not for ever: a file system in user space may say so each time. */
+	/* But not for ever: a file system in user space may return EINTR each time. */
 	*left = 0;
 	assert_int_equal(reader__run(1, be_interrupted), -EINTR);
 }
 
-static void who_does_not_answer_is_given_up_alone(void **state)
+static void only_the_process_that_does_not_answer_is_given_up(void **state)
 {
 	int threads = count_threads();
 	int64_t before = now_ns(), after;
@@ -280,29 +279,29 @@ static void who_does_not_answer_is_given_up_alone(void **state)
 	assert_int_equal(now_ns(), after);
 	assert_int_equal(add_one_for(12, 4), 5);
 	assert_false(reader__has_given_up(12));
-	/* Who was left behind, and who took its place. */
+	/* The abandoned thread, and the one that replaced it. */
 	assert_int_equal(count_threads(), threads + 1);
-	/* Its number is another's. */
+	/* The process has ended, and its PID may be reused. */
 	reader__forget(11);
 	assert_int_equal(add_one_for(11, 4), 5);
 }
 
-/* Of whom nothing is asked meanwhile. */
-static void others_are_not_kept_waiting(void **state)
+/* A process that hangs is not given up as long as nothing waits for it. */
+static void hanging_processes_do_not_delay_others(void **state)
 {
 	(void)state;
 	for (pid_t pid = 61; pid < 66; pid++) {
 		assert_int_equal(reader__run(pid, never_return), -ETIMEDOUT);
 		assert_false(reader__has_given_up(pid));
 	}
-	/* Where there is no more time, they are. */
+	/* When no time is left, all of them are given up. */
 	reader__give_up();
 	for (pid_t pid = 61; pid < 66; pid++)
 		assert_true(reader__has_given_up(pid));
 	assert_true(reader__answers(66));
 }
 
-/* Does for PID what comes back only after so many waits for it. */
+/* Makes a call for PID that returns only after WAITS waits for it. */
 static void be_late(pid_t pid, int waits)
 {
 	let_go = false;
@@ -310,7 +309,7 @@ static void be_late(pid_t pid, int waits)
 	assert_int_equal(reader__run(pid, wait_until_let_go), -ETIMEDOUT);
 }
 
-static void who_answers_late_is_asked_again(void **state)
+static void a_process_that_answers_late_is_called_again(void **state)
 {
 	int threads;
 
@@ -325,7 +324,7 @@ static void who_answers_late_is_asked_again(void **state)
 		assert_int_equal(add_one_for(71, 4), 5);
 		assert_int_equal(reader__missed(71), missed + 2);
 	}
-	/* Where its end was told meanwhile, too. */
+	/* Also if its end was reported meanwhile. */
 	threads = count_threads();
 	be_late(71, 20);
 	reader__forget(71);
@@ -334,11 +333,11 @@ static void who_answers_late_is_asked_again(void **state)
 	threads_become(threads);
 }
 
-/* What an errand did, however often it was begun. */
+/* What an errand did in all its runs. */
 struct errand {
 	int begun, sums;
 	int64_t refused;
-	bool shared; /* by other threads than its own */
+	bool shared; /* it ran in several threads, or in the main one */
 };
 
 static void add_for_many(void *context)
@@ -372,8 +371,8 @@ static void an_errand_is_handed_over_once(void **state)
 	assert_false(errand.shared);
 }
 
-/* It is begun anew, and goes on with the others. */
-static void an_errand_waits_for_nobody_twice(void **state)
+/* The errand starts again, skips the process that hangs, and continues with the others. */
+static void an_errand_waits_for_a_process_only_once(void **state)
 {
 	struct errand errand = { 0 };
 
@@ -386,7 +385,7 @@ static void an_errand_waits_for_nobody_twice(void **state)
 	assert_true(reader__answers(33));
 }
 
-static void many_long_waits_are_one_too_long(void **state)
+static void many_long_waits_together_are_too_long(void **state)
 {
 	int threads = count_threads(), done = 0;
 
@@ -401,7 +400,7 @@ static void many_long_waits_are_one_too_long(void **state)
 		assert_true(done < 300);
 	}
 	assert_true(done >= 40);
-	/* The last one as well comes back. */
+	/* The last call returns, too. */
 	waits_left = -1;
 	let_go = true;
 	assert_int_equal(add_one_for(1, 4), 5);
@@ -431,8 +430,8 @@ static void wait_shortly_and_compute(void *context)
 		reader__run(waits->pid, compute_shortly);
 }
 
-/* Also those of which none can be seen, but not the time in which it computes. */
-static void many_short_waits_are_one_too_long(void **state)
+/* Waits that are too short to be seen count, too.  Computing time does not. */
+static void many_short_waits_together_are_too_long(void **state)
 {
 	struct waits waits = { .pid = 22 };
 
@@ -451,14 +450,14 @@ static void many_short_waits_are_one_too_long(void **state)
 	assert_int_equal(add_one_for(23, 4), 5);
 }
 
-static void who_computes_does_not_wait(void **state)
+static void computing_is_not_waiting(void **state)
 {
 	(void)state;
 	assert_int_equal(reader__run(31, compute_long), 0);
 	assert_false(reader__has_given_up(31));
 }
 
-static void it_is_relieved_by_another(void **state)
+static void a_relieved_reader_is_replaced(void **state)
 {
 	int threads;
 
@@ -472,14 +471,14 @@ static void it_is_relieved_by_another(void **state)
 	assert_int_equal(count_threads(), threads);
 }
 
-/* Also from within what it was sent for. */
+/* A call within an errand can hang as well. */
 static void wait_until_let_go_on_an_errand(void *context)
 {
 	(void)context;
 	reader__run(42, wait_until_let_go);
 }
 
-static void who_comes_back_after_all_ends(void **state)
+static void abandoned_readers_end_when_their_calls_return(void **state)
 {
 	int threads = count_threads();
 
@@ -491,7 +490,7 @@ static void who_comes_back_after_all_ends(void **state)
 	threads_become(threads + 2);
 	let_go = true;
 	threads_become(threads);
-	/* They are freed, as the sanitizer checks. */
+	/* The next abandoned reader frees them, as the sanitizer checks. */
 	assert_int_equal(reader__run(43, never_return), -ETIMEDOUT);
 	assert_int_equal(add_one_for(1, 4), 5);
 }
@@ -514,8 +513,8 @@ static void wait_with_lent_memory(void *context)
 	assert_null(reader__take_back(reader__lend(NULL)));
 }
 
-/* As the sanitizer checks; but what was taken back is there. */
-static void what_was_lent_is_freed(void **state)
+/* The sanitizer checks that.  Memory that was taken back stays. */
+static void lent_memory_of_an_abandoned_errand_is_freed(void **state)
 {
 	struct lending lending = { 0 };
 	int threads = count_threads();
@@ -530,8 +529,8 @@ static void what_was_lent_is_freed(void **state)
 	free(lending.kept[1]);
 }
 
-/* Where nobody can be left behind, it is nobody else's. */
-static void what_is_lent_on_no_errand_stays(void **state)
+/* Outside of an errand the caller is never abandoned, so it keeps its memory. */
+static void memory_lent_outside_an_errand_stays(void **state)
 {
 	char *lent = reader__lend(malloc(1000));
 
@@ -560,7 +559,7 @@ static int count_descriptors(void)
 	return count;
 }
 
-static void what_comes_too_late_is_closed(void **state)
+static void a_descriptor_that_comes_too_late_is_closed(void **state)
 {
 	int threads = count_threads(), descriptors = count_descriptors();
 
@@ -574,8 +573,8 @@ static void what_comes_too_late_is_closed(void **state)
 	assert_int_equal(count_descriptors(), descriptors);
 }
 
-/* Of any number of processes no more is kept than that some are not asked any more. */
-static void many_are_forgotten(void **state)
+/* However many processes were called, only those that exist and hang are remembered. */
+static void processes_that_do_not_exist_are_forgotten(void **state)
 {
 	(void)state;
 	assert_int_equal(reader__run(getpid(), never_return), -ETIMEDOUT);
@@ -583,12 +582,12 @@ static void many_are_forgotten(void **state)
 	for (pid_t pid = 1000000; pid < 1005000; pid++)
 		assert_int_equal(add_one_for(pid, 4), 5);
 	assert_false(reader__answers(getpid()));
-	/* There is no such process: what was said of its number holds for no other one. */
+	/* This process does not exist, so a later one with its PID is called. */
 	assert_true(reader__answers(INT32_MAX));
 	reader__forget(getpid());
 }
 
-static void files_of_who_was_given_up_are_closed(void **state)
+static void files_of_a_hanging_process_are_closed(void **state)
 {
 	int fd = target_file__open(51, "/proc/self/exe");
 
@@ -601,7 +600,7 @@ static void files_of_who_was_given_up_are_closed(void **state)
 	assert_int_equal(fcntl(fd, F_GETFD), -1);
 }
 
-static void memory_is_read_in_as_many_calls_as_it_takes(void **state)
+static void memory_of_any_size_is_read(void **state)
 {
 	static uint8_t from[200000], to[sizeof(from)];
 	const size_t pieces = 3000, size = 60;
@@ -627,25 +626,25 @@ static void memory_is_read_in_as_many_calls_as_it_takes(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(what_it_is_asked_is_done),
-		cmocka_unit_test(a_caller_may_do_it_alone),
-		cmocka_unit_test(what_is_interrupted_is_done_again),
-		cmocka_unit_test(who_does_not_answer_is_given_up_alone),
-		cmocka_unit_test(others_are_not_kept_waiting),
-		cmocka_unit_test(who_answers_late_is_asked_again),
+		cmocka_unit_test(work_returns_its_result),
+		cmocka_unit_test(an_errand_can_run_in_the_calling_thread),
+		cmocka_unit_test(interrupted_work_is_repeated),
+		cmocka_unit_test(only_the_process_that_does_not_answer_is_given_up),
+		cmocka_unit_test(hanging_processes_do_not_delay_others),
+		cmocka_unit_test(a_process_that_answers_late_is_called_again),
 		cmocka_unit_test(an_errand_is_handed_over_once),
-		cmocka_unit_test(an_errand_waits_for_nobody_twice),
-		cmocka_unit_test(many_long_waits_are_one_too_long),
-		cmocka_unit_test(many_short_waits_are_one_too_long),
-		cmocka_unit_test(who_computes_does_not_wait),
-		cmocka_unit_test(it_is_relieved_by_another),
-		cmocka_unit_test(who_comes_back_after_all_ends),
-		cmocka_unit_test(what_was_lent_is_freed),
-		cmocka_unit_test(what_is_lent_on_no_errand_stays),
-		cmocka_unit_test(what_comes_too_late_is_closed),
-		cmocka_unit_test(many_are_forgotten),
-		cmocka_unit_test(files_of_who_was_given_up_are_closed),
-		cmocka_unit_test(memory_is_read_in_as_many_calls_as_it_takes),
+		cmocka_unit_test(an_errand_waits_for_a_process_only_once),
+		cmocka_unit_test(many_long_waits_together_are_too_long),
+		cmocka_unit_test(many_short_waits_together_are_too_long),
+		cmocka_unit_test(computing_is_not_waiting),
+		cmocka_unit_test(a_relieved_reader_is_replaced),
+		cmocka_unit_test(abandoned_readers_end_when_their_calls_return),
+		cmocka_unit_test(lent_memory_of_an_abandoned_errand_is_freed),
+		cmocka_unit_test(memory_lent_outside_an_errand_stays),
+		cmocka_unit_test(a_descriptor_that_comes_too_late_is_closed),
+		cmocka_unit_test(processes_that_do_not_exist_are_forgotten),
+		cmocka_unit_test(files_of_a_hanging_process_are_closed),
+		cmocka_unit_test(memory_of_any_size_is_read),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

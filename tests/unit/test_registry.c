@@ -25,7 +25,7 @@ static struct watched *add(struct watch *watch, uint64_t serial, pid_t pid)
 			       pid, 0);
 }
 
-static void a_number_is_used_again(void **state)
+static void a_pid_is_reused(void **state)
 {
 	struct watch watch = { 0 };
 	struct watched *first = add(&watch, 1, 100), *second;
@@ -42,7 +42,7 @@ static void a_number_is_used_again(void **state)
 	assert_null(watch.all);
 }
 
-static void targets_are_those_of_pythons(void **state)
+static void only_pythons_are_targets(void **state)
 {
 	struct watch watch = { 0 };
 	struct target_process **targets;
@@ -56,8 +56,7 @@ static void targets_are_those_of_pythons(void **state)
 	registry__free(&watch);
 }
 
-/* Only what is to be looked at is gone through for that. */
-static void what_is_due_is_taken_once(void **state)
+static void a_due_process_is_taken_once(void **state)
 {
 	struct watch watch = { 0 };
 	struct watched *first = add(&watch, 1, 100), *second = add(&watch, 2, 101);
@@ -81,8 +80,8 @@ static void what_is_due_is_taken_once(void **state)
 	registry__free(&watch);
 }
 
-/* In whatever order the looks were planned, put off and given up. */
-static void the_first_to_be_due_is_the_first(void **state)
+/* The order in which looks were planned, moved and cancelled does not matter. */
+static void due_processes_are_taken_in_order(void **state)
 {
 	struct watch watch = { 0 };
 	struct watched *watched[64], *due;
@@ -107,8 +106,8 @@ static void the_first_to_be_due_is_the_first(void **state)
 	registry__free(&watch);
 }
 
-/* A process that maps many files takes no more memory than one that maps a few. */
-static void questions_are_bounded(void **state)
+/* However many files a process maps, it takes limited memory. */
+static void the_files_to_ask_about_are_bounded(void **state)
 {
 	struct watch watch = { 0 };
 	struct watched *watched = add(&watch, 1, 100);
@@ -125,8 +124,8 @@ static void questions_are_bounded(void **state)
 	registry__free(&watch);
 }
 
-/* What is mapped is looked at as what is new. */
-static void mapping_asks_anew(void **state)
+/* A process that maps a file is looked at as if it were new. */
+static void a_mapped_file_causes_a_new_look(void **state)
 {
 	struct watch watch = { 0 };
 	struct watched *watched = add(&watch, 1, 100);
@@ -152,12 +151,12 @@ static void mapping_asks_anew(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_number_is_used_again),
-		cmocka_unit_test(targets_are_those_of_pythons),
-		cmocka_unit_test(what_is_due_is_taken_once),
-		cmocka_unit_test(the_first_to_be_due_is_the_first),
-		cmocka_unit_test(questions_are_bounded),
-		cmocka_unit_test(mapping_asks_anew),
+		cmocka_unit_test(a_pid_is_reused),
+		cmocka_unit_test(only_pythons_are_targets),
+		cmocka_unit_test(a_due_process_is_taken_once),
+		cmocka_unit_test(due_processes_are_taken_in_order),
+		cmocka_unit_test(the_files_to_ask_about_are_bounded),
+		cmocka_unit_test(a_mapped_file_causes_a_new_look),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

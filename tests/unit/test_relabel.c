@@ -17,7 +17,7 @@
 	"{\"comm\":\"python3\",\"node\":\"n1\",\"__meta_process_user\":\"www-data\",\"team\":" \
 	"\"Web\"}"
 
-/* What COUNT rules make of LABELS; NULL: they are dropped. */
+/* The labels BEFORE after the COUNT rules of TEXTS; NULL if these drop them. */
 static char *made(const char *const *texts, size_t count, const char *before)
 {
 	struct relabel_rules rules = { 0 };
@@ -57,19 +57,19 @@ static void labels_are_replaced(void **state)
 	makes("{\"source_labels\":[\"a\",\"none\",\"b\"],\"separator\":\"/\",\"regex\":"
 	      "\"(?P<first>.)//(.)\",\"target_label\":\"x\",\"replacement\":\"${2}_$first$$$9-$\"}",
 	      "{\"a\":\"1\",\"b\":\"2\"}", "{\"a\":\"1\",\"b\":\"2\",\"x\":\"2_1$-$\"}");
-	/* The name goes as far as it can, as in Go. */
+	/* A name after $ is as long as possible, as in Go. */
 	makes("{\"source_labels\":[\"a\"],\"target_label\":\"x\",\"replacement\":\"$1x-${1}x${\"}",
 	      "{\"a\":\"1\"}", "{\"a\":\"1\",\"x\":\"-1x${\"}");
 	makes("{\"source_labels\":[\"a\"],\"regex\":\"(.)(.*)\",\"target_label\":\"${1}_x\","
 	      "\"replacement\":\"$2\"}",
 	      "{\"a\":\"bc\"}", "{\"a\":\"bc\",\"b_x\":\"c\"}");
-	/* Empty is not there; what would be no name is not made. */
+	/* An empty value removes the label.  A label with an invalid name is not set. */
 	makes("{\"target_label\":\"a\",\"replacement\":\"\"}", "{\"a\":\"1\"}", "{}");
 	makes("{\"source_labels\":[\"a\"],\"target_label\":\"$1\",\"replacement\":\"y\"}",
 	      "{\"a\":\"1\"}", "{\"a\":\"1\"}");
 }
 
-static void the_whole_is_compared(void **state)
+static void the_whole_value_must_match(void **state)
 {
 	const char *const anchored = "{\"source_labels\":[\"a\"],\"regex\":\"b|bc\","
 				     "\"target_label\":\"a\",\"replacement\":\"!\"}";
@@ -120,7 +120,7 @@ static void names_are_changed(void **state)
 	      "{\"team\":\"Web\"}", "{\"team\":\"WEB\"}");
 }
 
-static void rules_follow_each_other(void **state)
+static void rules_are_applied_in_order(void **state)
 {
 	const char *const rules[] = {
 		"{\"source_labels\":[\"a\"],\"target_label\":\"__tmp\"}",
@@ -177,8 +177,8 @@ static void bad_rules_are_refused(void **state)
 	relabel__free(&rules);
 }
 
-/* Without a limit this would take for ever, and so would the test. */
-static void a_label_cannot_hang_it(void **state)
+/* Without a limit the rule, and this test, would take for ever. */
+static void a_label_cannot_hang_a_rule(void **state)
 {
 	char value[4097], *before, *wanted;
 
@@ -208,12 +208,12 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(labels_are_replaced),
-		cmocka_unit_test(the_whole_is_compared),
+		cmocka_unit_test(the_whole_value_must_match),
 		cmocka_unit_test(services_are_chosen),
 		cmocka_unit_test(names_are_changed),
-		cmocka_unit_test(rules_follow_each_other),
+		cmocka_unit_test(rules_are_applied_in_order),
 		cmocka_unit_test(bad_rules_are_refused),
-		cmocka_unit_test(a_label_cannot_hang_it),
+		cmocka_unit_test(a_label_cannot_hang_a_rule),
 		cmocka_unit_test(names_are_made_of_any_text),
 	};
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* A hundred processes a second may have the same twenty files: to look at one more is cheap. */
+/* A hundred processes per second may map the same twenty files, so a look at one more must be
+ * cheap. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -17,7 +18,7 @@ static void known_files_are_not_opened_again(void **state)
 	int first;
 
 	(void)state;
-	/* What is mapped only root may open. */
+	/* Only root may open mapped files. */
 	if (geteuid())
 		skip();
 	assert_int_equal(runtime__find(getpid(), &runtime), -ENOEXEC);

@@ -9,7 +9,7 @@
 
 #include "watch_bench.h"
 
-/* How often it is looked at a process that ever maps something, for 40 looks of TOOK_NS. */
+/* How often a process that keeps mapping files is looked at, in the time of 40 looks of TOOK_NS. */
 static int count_looks(int64_t took_ns)
 {
 	const struct mapped_file file = { .start = TEXT_START };
@@ -25,7 +25,7 @@ static int count_looks(int64_t took_ns)
 		clock_at_ns += took_ns / 10;
 	}
 	looks = process.looks;
-	/* After its rest nothing is known of it any more. */
+	/* After its rest the process is forgotten. */
 	look_after(bench, 10);
 	look_after(bench, 10);
 	assert_null(bench->watch->all);
@@ -34,15 +34,15 @@ static int count_looks(int64_t took_ns)
 	return looks;
 }
 
-static void what_is_slow_to_look_at_has_a_rest(void **state)
+static void a_process_that_is_slow_to_look_at_gets_a_rest(void **state)
 {
 	(void)state;
 	assert_in_range(count_looks(10 * NS_PER_MS), 1, 3);
 	assert_true(count_looks(0) >= 40);
 }
 
-/* What is there to be found is, however long it took to see that it was not. */
-static void after_its_rest_it_is_found(void **state)
+/* A Python that the slow looks did not find yet is found after the rest. */
+static void a_python_is_found_after_the_rest(void **state)
 {
 	const struct mapped_file file = { .start = TEXT_START };
 	struct bench *bench = begin(false);
@@ -63,8 +63,8 @@ static void after_its_rest_it_is_found(void **state)
 	end(bench);
 }
 
-/* Seldomer and seldomer, up to a bound, as long as nothing changes. */
-static void looks_become_seldom(void **state)
+/* The interval grows up to a limit as long as nothing changes. */
+static void looks_become_rare(void **state)
 {
 	struct bench *bench = begin(false);
 	int64_t wait_ns = 0;
@@ -92,7 +92,7 @@ static size_t count_pythons(void)
 	return count;
 }
 
-/* What runs already is there at once, as long as that does not take too long. */
+/* Processes that already run are found at once, unless that takes too long. */
 static void the_first_scan_is_waited_for(void **state)
 {
 	struct bench *bench = begin_among(PIDS, NS_PER_MS, false);
@@ -103,8 +103,8 @@ static void the_first_scan_is_waited_for(void **state)
 	end(bench);
 }
 
-/* Else the rest is looked at in slices, so that what there is to do meanwhile is not left. */
-static void a_long_scan_goes_on_in_slices(void **state)
+/* The rest of a long scan runs in slices, between which other work is done. */
+static void a_long_scan_continues_in_slices(void **state)
 {
 	struct bench *bench = begin_among(PIDS, 300 * NS_PER_MS, false);
 	size_t before = count_pythons();
@@ -121,7 +121,7 @@ static void a_long_scan_goes_on_in_slices(void **state)
 	end(bench);
 }
 
-static void so_do_looks_that_are_due(void **state)
+static void slow_looks_that_are_due_run_in_slices(void **state)
 {
 	struct bench *bench = begin(false);
 
@@ -138,12 +138,12 @@ static void so_do_looks_that_are_due(void **state)
 	end(bench);
 }
 
-/* A scan of what is no Python, in which something is lost each time. */
+/* A scan that finds no Python, and during which a report is lost in each slice. */
 static void lose_some_in_a_scan(struct bench *bench)
 {
 	int lists = process.lists;
 
-	/* The rest after the first one. */
+	/* The rest after the first scan is over. */
 	clock_at_ns += NS_PER_S;
 	kernel.untold++;
 	watch__look(bench->watch, now_ns());
@@ -155,7 +155,7 @@ static void lose_some_in_a_scan(struct bench *bench)
 	assert_int_equal(process.lists, lists + 1);
 }
 
-/* Where more is lost than scans can make good, they do not take all of the time. */
+/* Scans do not take all the time, even if reports are lost all the time. */
 static void scans_have_a_rest(void **state)
 {
 	struct bench *bench = begin(false);
@@ -178,8 +178,8 @@ static void scans_have_a_rest(void **state)
 	end(bench);
 }
 
-/* What is there by then is found by the one that was put off. */
-static void what_was_lost_in_a_scan_is_found(void **state)
+/* The postponed scan finds processes whose reports were lost. */
+static void processes_lost_during_a_scan_are_found(void **state)
 {
 	struct bench *bench = begin(false);
 	int64_t due_ns;
@@ -200,7 +200,8 @@ static void what_was_lost_in_a_scan_is_found(void **state)
 	end(bench);
 }
 
-/* LISTED processes run already, which are what ANSWER says, and there is room for so many. */
+/* BPF's map has room for PLACES processes.  LISTED processes already run, and a look at one returns
+ * ANSWER. */
 static struct bench *begin_with_places(size_t places, size_t listed, int answer)
 {
 	struct bench *bench = prepare(FOLLOW_ALL, false);
@@ -221,7 +222,7 @@ static uint64_t count_without_room(const struct bench *bench)
 	return ledger.crowded;
 }
 
-/* One ends, so that all are looked through again. */
+/* Ends one process, which causes a new scan. */
 static void end_first(struct bench *bench)
 {
 	int lists = process.lists;
@@ -232,8 +233,8 @@ static void end_first(struct bench *bench)
 	assert_true(process.lists > lists);
 }
 
-/* However often they are tried. */
-static void what_runs_already_and_has_no_room_is_counted_once(void **state)
+/* However often they are offered to BPF's map. */
+static void running_processes_without_room_are_counted_once(void **state)
 {
 	static const int answers[] = { 0, -ENOTSUP };
 
@@ -250,7 +251,7 @@ static void what_runs_already_and_has_no_room_is_counted_once(void **state)
 	}
 }
 
-static void what_is_not_wanted_and_has_no_room_is_counted(void **state)
+static void excluded_processes_without_room_are_counted(void **state)
 {
 	struct bench *bench = prepare(FOLLOW_ALL, true);
 
@@ -263,8 +264,8 @@ static void what_is_not_wanted_and_has_no_room_is_counted(void **state)
 	end(bench);
 }
 
-/* Of what is started later. */
-static void what_the_kernel_side_has_counted_is_not_counted_again(void **state)
+/* BPF itself counts processes that start later. */
+static void processes_that_bpf_counted_are_not_counted_again(void **state)
 {
 	struct bench *bench = begin_with_places(3, 3, 0);
 
@@ -281,17 +282,17 @@ static void what_the_kernel_side_has_counted_is_not_counted_again(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(what_is_slow_to_look_at_has_a_rest),
-		cmocka_unit_test(after_its_rest_it_is_found),
-		cmocka_unit_test(looks_become_seldom),
+		cmocka_unit_test(a_process_that_is_slow_to_look_at_gets_a_rest),
+		cmocka_unit_test(a_python_is_found_after_the_rest),
+		cmocka_unit_test(looks_become_rare),
 		cmocka_unit_test(the_first_scan_is_waited_for),
-		cmocka_unit_test(a_long_scan_goes_on_in_slices),
-		cmocka_unit_test(so_do_looks_that_are_due),
+		cmocka_unit_test(a_long_scan_continues_in_slices),
+		cmocka_unit_test(slow_looks_that_are_due_run_in_slices),
 		cmocka_unit_test(scans_have_a_rest),
-		cmocka_unit_test(what_was_lost_in_a_scan_is_found),
-		cmocka_unit_test(what_runs_already_and_has_no_room_is_counted_once),
-		cmocka_unit_test(what_is_not_wanted_and_has_no_room_is_counted),
-		cmocka_unit_test(what_the_kernel_side_has_counted_is_not_counted_again),
+		cmocka_unit_test(processes_lost_during_a_scan_are_found),
+		cmocka_unit_test(running_processes_without_room_are_counted_once),
+		cmocka_unit_test(excluded_processes_without_room_are_counted),
+		cmocka_unit_test(processes_that_bpf_counted_are_not_counted_again),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -29,11 +29,11 @@ static void write_file(const char *content)
 	assert_int_equal(fclose(file), 0);
 }
 
-/* What the agent reads from a file of CONTENT and the words of a command line. */
+/* Parses a config file of CONTENT and the command line WORDS as the agent does. */
 static enum exit_status read_all(const char *content, const char *const words[WORDS_MAX],
 				 struct options *options)
 {
-	/* A reload reads them again. */
+	/* Static, because a reload reads them again. */
 	static char *arguments[WORDS_MAX + 5] = { "agent", "--print-config", "--config", path };
 	int count = 4;
 
@@ -55,7 +55,7 @@ static char *print(const struct options *options)
 	return text;
 }
 
-/* That WANTED is one of the lines in effect. */
+/* Checks that WANTED is among the printed settings. */
 static void gives(const char *content, const char *const words[WORDS_MAX], const char *wanted)
 {
 	struct options options;
@@ -70,7 +70,7 @@ static void gives(const char *content, const char *const words[WORDS_MAX], const
 	options__free(&options);
 }
 
-/* That CONTENT and WORDS are refused with WANTED, behind the file's path. */
+/* Checks that CONTENT and WORDS are refused, with WANTED after the file's path. */
 static void refused_with(const char *content, const char *const words[WORDS_MAX],
 			 const char *wanted)
 {
@@ -98,7 +98,7 @@ static void refused(const char *content, const char *wanted)
 	refused_with(content, none, wanted);
 }
 
-static void places_count_in_order(void **state)
+static void command_line_overrides_environment_overrides_file(void **state)
 {
 	static const char *const rate[WORDS_MAX] = { "-r", "3" };
 
@@ -227,7 +227,7 @@ static void rules(void **state)
 		refused(bad[i], ":");
 }
 
-static void fixed_ones_stay(void **state)
+static void a_reload_keeps_fixed_settings(void **state)
 {
 	struct options options;
 
@@ -246,7 +246,7 @@ static void fixed_ones_stay(void **state)
 	options__free(&options);
 }
 
-static void what_is_chosen(void **state)
+static void settings_that_are_given_are_chosen(void **state)
 {
 	static const char *const words[WORDS_MAX] = { "--rate", "19" };
 	struct options options;
@@ -264,9 +264,9 @@ static void what_is_chosen(void **state)
 	options__free(&options);
 }
 
-/* What is printed is a file with the same values, also where YAML reads them as something other
- * than text, or cannot have a character as it is. */
-static void printed(void **state)
+/* The printed file gives the same values, also values that YAML reads as another type than text,
+ * and characters that it cannot hold as they are. */
+static void a_printed_file_gives_the_same_values(void **state)
 {
 	static const char *const cases[][WORDS_MAX] = {
 		{ "--store=-\"\x01\\ :#", "-q" },
@@ -304,15 +304,15 @@ static void printed(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(places_count_in_order),
+		cmocka_unit_test(command_line_overrides_environment_overrides_file),
 		cmocka_unit_test(lists),
 		cmocka_unit_test(flags),
 		cmocka_unit_test(off),
 		cmocka_unit_test(bad_files),
 		cmocka_unit_test(rules),
-		cmocka_unit_test(fixed_ones_stay),
-		cmocka_unit_test(what_is_chosen),
-		cmocka_unit_test(printed),
+		cmocka_unit_test(a_reload_keeps_fixed_settings),
+		cmocka_unit_test(settings_that_are_given_are_chosen),
+		cmocka_unit_test(a_printed_file_gives_the_same_values),
 	};
 	int descriptors[] = { mkstemp(path), mkstemp(errors) }, failed;
 

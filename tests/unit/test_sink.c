@@ -10,10 +10,10 @@
 #include "base/log.h"
 #include "base/xalloc.h"
 
-/* A sink that loses what comes after so many windows, up to so many. */
+/* A sink that takes no window from number FROM to TO - 1. */
 struct picky {
 	unsigned int seen, from, to;
-	bool closed, leaving; /* LEAVING: what it took does not come where it belongs */
+	bool closed, leaving; /* LEAVING: not all that it took arrives */
 };
 
 static char *take(void *context, const struct labelled_window *window)
@@ -45,7 +45,7 @@ static void give(struct sinks *sinks, unsigned int count)
 		sinks__take(sinks, &(struct labelled_window){ .start_unix_ns = i });
 }
 
-static void each_is_given_each_window(void **state)
+static void each_sink_gets_each_window(void **state)
 {
 	struct picky first = { .from = 1, .to = 3 }, second = { 0 };
 	struct sinks sinks = { 0 };
@@ -63,7 +63,7 @@ static void each_is_given_each_window(void **state)
 	assert_true(first.closed && second.closed);
 }
 
-static void what_was_lost_stays_lost(void **state)
+static void lost_windows_stay_lost(void **state)
 {
 	struct picky picky = { .from = 1, .to = 3 };
 	struct sinks sinks = { 0 };
@@ -77,7 +77,7 @@ static void what_was_lost_stays_lost(void **state)
 	assert_false(sinks__close(&sinks));
 }
 
-static void all_taken(void **state)
+static void all_windows_are_taken(void **state)
 {
 	struct picky picky = { 0 };
 	struct sinks sinks = { 0 };
@@ -90,7 +90,7 @@ static void all_taken(void **state)
 	assert_int_equal(sinks.count, 0);
 }
 
-static void what_was_taken_may_be_lost(void **state)
+static void taken_windows_may_still_be_lost(void **state)
 {
 	struct picky first = { .leaving = true }, second = { 0 };
 	struct sinks sinks = { 0 };
@@ -106,10 +106,10 @@ static void what_was_taken_may_be_lost(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(each_is_given_each_window),
-		cmocka_unit_test(what_was_lost_stays_lost),
-		cmocka_unit_test(all_taken),
-		cmocka_unit_test(what_was_taken_may_be_lost),
+		cmocka_unit_test(each_sink_gets_each_window),
+		cmocka_unit_test(lost_windows_stay_lost),
+		cmocka_unit_test(all_windows_are_taken),
+		cmocka_unit_test(taken_windows_may_still_be_lost),
 	};
 
 	log__set_level(LOG_ERROR);

@@ -13,7 +13,7 @@
 static struct bucket buckets[2 * STACK_BUCKETS];
 static struct definition definition;
 static unsigned int defined;
-static uint64_t counted[4]; /* by name: the hash */
+static uint64_t counted[4]; /* by the stack's name, from its hash */
 static uint64_t counted_old;
 static uint32_t counted_event;
 
@@ -41,7 +41,7 @@ static void count(void *context, uint64_t name, uint32_t event, struct amount am
 	counted_old += old ? amount.count : 0;
 }
 
-/* Each of the value 10. */
+/* COUNT samples, each with the value 10. */
 static struct amount samples(uint64_t count)
 {
 	return (struct amount){ count, 10 * count };
@@ -72,7 +72,7 @@ static size_t size_of(uint32_t depth)
 	return DEFINITION_HEADER_BYTES + depth * sizeof(struct frame);
 }
 
-/* What the slot's owner HASH, from BASE on, has counted, now that its definition comes. */
+/* The definition of the slot's owner HASH comes, whose samples begin at BASE. */
 static void hear_of(struct slots *slots, uint64_t hash, uint64_t base)
 {
 	definition.hash = hash;
@@ -90,7 +90,7 @@ static void a_slot_goes_from_owner_to_owner(void **state)
 	*kernels_slot() = (struct slot){ .hash = 1, .amount = samples(3), .defined = 1 };
 	slots__harvest(slots);
 	assert_int_equal(counted[1], 3);
-	/* The next owner took it at 5, which user space has not heard of yet. */
+	/* The next stack took the slot at 5, but its definition has not come yet. */
 	*kernels_slot() = (struct slot){ .hash = 2, .amount = samples(9), .defined = 6 };
 	slots__harvest(slots);
 	assert_int_equal(counted[1], 3);
@@ -101,8 +101,8 @@ static void a_slot_goes_from_owner_to_owner(void **state)
 	slots__free(slots);
 }
 
-/* User space has heard of none of it. */
-static void an_owner_that_comes_back_gets_nothing_of_the_others(void **state)
+/* The definitions come only later. */
+static void an_owner_that_returns_does_not_get_the_samples_of_others(void **state)
 {
 	struct slots *slots = begin();
 
@@ -110,7 +110,7 @@ static void an_owner_that_comes_back_gets_nothing_of_the_others(void **state)
 	slots__take(slots, &definition, size_of(1));
 	*kernels_slot() = (struct slot){ .hash = 1, .amount = samples(3), .defined = 1 };
 	slots__harvest(slots);
-	/* Another one took it at 4, and the first one again at 6. */
+	/* Another stack took the slot at 4, and the first one again at 6. */
 	*kernels_slot() = (struct slot){ .hash = 1, .amount = samples(7), .defined = 7 };
 	slots__harvest(slots);
 	assert_int_equal(counted[1], 3);
@@ -123,7 +123,7 @@ static void an_owner_that_comes_back_gets_nothing_of_the_others(void **state)
 	slots__free(slots);
 }
 
-static void what_was_never_defined_is_told(void **state)
+static void samples_without_a_definition_are_counted_as_undefined(void **state)
 {
 	struct slots *slots = begin();
 
@@ -131,7 +131,7 @@ static void what_was_never_defined_is_told(void **state)
 	*kernels_slot() = (struct slot){ .hash = 1, .amount = samples(7), .defined = 5 };
 	slots__harvest(slots);
 	assert_int_equal(slots__undefined(slots, 0), 7);
-	/* But its definition may be on its way. */
+	/* But the definition may still come. */
 	assert_int_equal(slots__never_defined(slots, 0), 0);
 	definition.base = samples(4);
 	slots__take(slots, &definition, size_of(1));
@@ -142,7 +142,7 @@ static void what_was_never_defined_is_told(void **state)
 	slots__free(slots);
 }
 
-/* Passes a record on as it is, in memory of just its size. */
+/* Passes the definition on in memory of exactly SIZE bytes. */
 static void pass(struct slots *slots, size_t size)
 {
 	void *record = malloc(size);
@@ -161,7 +161,7 @@ static void pass(struct slots *slots, size_t size)
 		slots__free(slots);           \
 	} while (0)
 
-static void what_is_no_definition_is_passed_over(void **state)
+static void invalid_definitions_are_ignored(void **state)
 {
 	struct slots *slots;
 
@@ -185,7 +185,7 @@ static void what_is_no_definition_is_passed_over(void **state)
 	slots__free(slots);
 }
 
-/* What is not defined again is forgotten with the second aging, and nothing is counted twice. */
+/* A stack that is not defined again is forgotten at the second aging.  Nothing is counted twice. */
 static void stacks_that_are_not_seen_again_age(void **state)
 {
 	struct slots *slots = begin();
@@ -215,8 +215,8 @@ static void stacks_that_are_not_seen_again_age(void **state)
 	slots__free(slots);
 }
 
-/* A thread that waits with it will not define it again for long. */
-static void a_stack_that_is_kept_has_a_new_name(void **state)
+/* A thread that waits with the stack will not define it again for a long time. */
+static void a_kept_stack_gets_a_new_name(void **state)
 {
 	struct slots *slots = begin();
 
@@ -239,8 +239,8 @@ static void a_stack_that_is_kept_has_a_new_name(void **state)
 	slots__free(slots);
 }
 
-/* The event is in the hash, also of what was never defined. */
-static void events_are_apart(void **state)
+/* The hash includes the event, so samples without a definition have one, too. */
+static void events_are_counted_separately(void **state)
 {
 	uint64_t of_second = 1ULL << SLOT_EVENT_SHIFT | 3;
 	struct slots *slots = begin();
@@ -282,12 +282,12 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_slot_goes_from_owner_to_owner),
-		cmocka_unit_test(an_owner_that_comes_back_gets_nothing_of_the_others),
-		cmocka_unit_test(what_was_never_defined_is_told),
-		cmocka_unit_test(what_is_no_definition_is_passed_over),
+		cmocka_unit_test(an_owner_that_returns_does_not_get_the_samples_of_others),
+		cmocka_unit_test(samples_without_a_definition_are_counted_as_undefined),
+		cmocka_unit_test(invalid_definitions_are_ignored),
 		cmocka_unit_test(stacks_that_are_not_seen_again_age),
-		cmocka_unit_test(a_stack_that_is_kept_has_a_new_name),
-		cmocka_unit_test(events_are_apart),
+		cmocka_unit_test(a_kept_stack_gets_a_new_name),
+		cmocka_unit_test(events_are_counted_separately),
 		cmocka_unit_test(stacks_that_are_seen_again_stay),
 	};
 

@@ -40,7 +40,7 @@ static const json_t *frame_of(const json_t *json, size_t thread, size_t index, s
 			      json_integer_value(frame));
 }
 
-static void the_file_says_what_it_is(void **state)
+static void the_file_names_its_schema_and_exporter(void **state)
 {
 	struct profile *profile = synthetic__plain();
 	json_t *json = written(profile, false);
@@ -176,7 +176,7 @@ static void processes_have_their_short_names(void **state)
 	json_t *json;
 
 	(void)state;
-	/* Of both that had pid 11, samples come in turns. */
+	/* Samples of the two processes with PID 11 alternate. */
 	synthetic__add(profile, OUTCOME_PYTHON, 1, &leaf, 1, 1);
 	synthetic__add(profile, OUTCOME_PYTHON, 3, &leaf, 1, 1);
 	json = written(profile, false);
@@ -185,7 +185,7 @@ static void processes_have_their_short_names(void **state)
 	profile__free(profile);
 }
 
-static void one_process_is_told_when_asked(void **state)
+static void by_process_names_a_single_process_too(void **state)
 {
 	static const char *const expected[] = { "Process 100 Thread 100 \"MainThread\"",
 						"Process 100 Thread 101 \"worker 1\"" };
@@ -223,7 +223,7 @@ static void hostile_names_stay_as_they_are(void **state)
 	profile__free(profile);
 }
 
-static void no_sample_is_a_profile_too(void **state)
+static void a_profile_without_samples_is_valid(void **state)
 {
 	struct profile *profile = profile__new();
 	json_t *json = written(profile, false);
@@ -237,16 +237,16 @@ static void no_sample_is_a_profile_too(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(the_file_says_what_it_is),
+		cmocka_unit_test(the_file_names_its_schema_and_exporter),
 		cmocka_unit_test(each_thread_has_its_profile),
 		cmocka_unit_test(weights_are_seconds),
 		cmocka_unit_test(stacks_are_root_first),
 		cmocka_unit_test(full_filenames_are_an_option),
 		cmocka_unit_test(several_processes_are_sorted_and_named),
 		cmocka_unit_test(processes_have_their_short_names),
-		cmocka_unit_test(one_process_is_told_when_asked),
+		cmocka_unit_test(by_process_names_a_single_process_too),
 		cmocka_unit_test(hostile_names_stay_as_they_are),
-		cmocka_unit_test(no_sample_is_a_profile_too),
+		cmocka_unit_test(a_profile_without_samples_is_valid),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

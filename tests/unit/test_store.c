@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* What a store holds, and what is asked of it. */
+/* What a store holds, and what queries return. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -52,7 +52,7 @@ static void sums_add_up(void **state)
 	free(sums.slots);
 }
 
-/* What was put comes back: each stack with its service and its count, and the ledger. */
+/* A query returns what was put: each stack with its service and its count, and the ledger. */
 static void windows_come_back(void **state)
 {
 	struct place place = make_place();
@@ -152,8 +152,8 @@ static void interpreter_code_comes_back(void **state)
 	remove_place(&place);
 }
 
-/* A later program may have windows of other events. */
-static void other_events_are_passed_over(void **state)
+/* A newer version may have put windows of other events. */
+static void unknown_events_are_skipped(void **state)
 {
 	struct profile *profile = synthetic__machine(), *back;
 	struct place place = make_place();
@@ -172,7 +172,7 @@ static void other_events_are_passed_over(void **state)
 	remove_place(&place);
 }
 
-/* Which files there are is known only when all windows are read. */
+/* Which files share a name is known only after all windows are read. */
 static void files_of_several_windows_are_told_apart(void **state)
 {
 	struct profile *orders = synthetic__utils("/srv/orders/"),
@@ -223,7 +223,7 @@ static void hostile_names_come_back(void **state)
 	remove_place(&place);
 }
 
-static void everything_is_held_once(void **state)
+static void equal_rows_are_stored_once(void **state)
 {
 	struct place place = make_place();
 	struct store *store = open_store(&place);
@@ -300,8 +300,8 @@ static void services_are_found_by_labels(void **state)
 	remove_place(&place);
 }
 
-/* What a filtered ledger says of each sample, its stack says. */
-static void outcomes_are_told_by_stacks(void **state)
+/* A filtered ledger takes the outcome of each sample from its stack. */
+static void outcomes_follow_from_stacks(void **state)
 {
 	const struct store_label label = { "python_version", "3.11.7" };
 	struct place place = make_place();
@@ -320,7 +320,7 @@ static void outcomes_are_told_by_stacks(void **state)
 	remove_place(&place);
 }
 
-/* What a store has of each event, in windows of two periods, comes back as one sum of each. */
+/* The samples of each event come back as one sum, also from windows with different periods. */
 static void events_come_back(void **state)
 {
 	struct place place = make_place();
@@ -355,11 +355,11 @@ static void events_come_back(void **state)
 	assert_int_equal(values[1], 2 * 5 * faults);
 	assert_int_equal(values[0], 2 * clock * ledger__period_ns(100));
 	profile__free(back);
-	/* One that names the clock alone has that. */
+	/* A profile that names only the clock gets only its samples. */
 	back = read_some(&place, 0, 10, NULL, 0, &found);
 	assert_int_equal(samples_of(back), 2 * clock);
 	assert_int_equal(found.lost, 0);
-	/* What several rows of a window use is in use until the last one. */
+	/* Data that several rows of a window use stays in use until the last one. */
 	for (int table = 0; table < STORE_TABLES; table++) {
 		char *sql = xasprintf("SELECT count(*) FROM %s WHERE until <"
 				      " (SELECT max(id) FROM windows)",
@@ -377,7 +377,7 @@ static void events_come_back(void **state)
 	remove_place(&place);
 }
 
-static void an_event_of_a_newer_version_is_named(void **state)
+static void an_event_of_a_newer_version_is_refused(void **state)
 {
 	struct place place = make_place();
 	struct store *store = open_store(&place);
@@ -396,7 +396,7 @@ static void an_event_of_a_newer_version_is_named(void **state)
 	remove_place(&place);
 }
 
-/* Puts PROFILE as it was written when what a sample stands for followed from its window's rate. */
+/* Puts PROFILE as old versions did: the value of a sample follows from its window's rate. */
 static void put_at(struct store *store, struct profile *profile, int number, double rate_hz)
 {
 	profile->ledgers[0].rate_hz = rate_hz;
@@ -404,7 +404,7 @@ static void put_at(struct store *store, struct profile *profile, int number, dou
 	assert_int_equal(database__run(store, "UPDATE services SET sample_values = NULL"), 0);
 }
 
-/* As many samples at half the rate stand for twice the time, whichever came first. */
+/* A sample at half the rate stands for twice the time, in any order of the windows. */
 static void rates_add_up(void **state)
 {
 	struct place place = make_place();
@@ -441,7 +441,7 @@ static void rates_add_up(void **state)
 	remove_place(&place);
 }
 
-/* What a sample stands for is kept where its window's rate does not tell. */
+/* The values of samples are stored if they do not follow from the window's rate. */
 static void values_come_back(void **state)
 {
 	struct place place = make_place();
@@ -469,7 +469,7 @@ static void values_come_back(void **state)
 	remove_place(&place);
 }
 
-/* A window may have several rows, and goes as one. */
+/* A window may have several rows, which are removed together. */
 static void windows_of_several_rows_are_whole(void **state)
 {
 	const struct store_limits limits = { UINT64_MAX, 10 * SECOND }, small = { 1, INT64_MAX };
@@ -502,7 +502,7 @@ static void windows_of_several_rows_are_whole(void **state)
 	remove_place(&place);
 }
 
-static void readers_see_one_moment(void **state)
+static void a_reader_does_not_see_an_open_transaction(void **state)
 {
 	struct place place = make_place();
 	struct store *store = open_store(&place);
@@ -528,19 +528,19 @@ int main(void)
 		cmocka_unit_test(windows_come_back),
 		cmocka_unit_test(machine_code_comes_back),
 		cmocka_unit_test(interpreter_code_comes_back),
-		cmocka_unit_test(other_events_are_passed_over),
+		cmocka_unit_test(unknown_events_are_skipped),
 		cmocka_unit_test(files_of_several_windows_are_told_apart),
 		cmocka_unit_test(hostile_names_come_back),
-		cmocka_unit_test(everything_is_held_once),
+		cmocka_unit_test(equal_rows_are_stored_once),
 		cmocka_unit_test(windows_are_found_by_time),
 		cmocka_unit_test(services_are_found_by_labels),
-		cmocka_unit_test(outcomes_are_told_by_stacks),
+		cmocka_unit_test(outcomes_follow_from_stacks),
 		cmocka_unit_test(events_come_back),
-		cmocka_unit_test(an_event_of_a_newer_version_is_named),
+		cmocka_unit_test(an_event_of_a_newer_version_is_refused),
 		cmocka_unit_test(rates_add_up),
 		cmocka_unit_test(values_come_back),
 		cmocka_unit_test(windows_of_several_rows_are_whole),
-		cmocka_unit_test(readers_see_one_moment),
+		cmocka_unit_test(a_reader_does_not_see_an_open_transaction),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

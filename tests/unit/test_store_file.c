@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* What becomes of a store's file: whose it is, and damage. */
+/* The file of a store: permissions, locking, versions and damage. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -10,8 +10,8 @@
 
 #include "stores.h"
 
-/* What is there already keeps its permissions. */
-static void it_is_nobody_elses(void **state)
+/* A file that exists keeps its permissions. */
+static void a_new_store_is_private(void **state)
 {
 	struct place place = make_place();
 	static const char *const files[] = { "", "/profiles.db", "/profiles.db-wal",
@@ -57,7 +57,7 @@ static void *end_soon(void *context)
 	return NULL;
 }
 
-/* Who comes next waits until the one before has ended; who reads waits for nobody. */
+/* The next writer waits until the last one has closed the store.  A reader waits for nothing. */
 static void one_writes_at_a_time(void **state)
 {
 	struct place place = make_place();
@@ -83,7 +83,7 @@ static void refused(const struct place *place, enum store_access access, const c
 	store__close(store);
 }
 
-static void what_is_no_store_is_refused(void **state)
+static void folders_without_a_usable_store_are_refused(void **state)
 {
 	struct place place = make_place(), missing = { "/nowhere/store", "" },
 		     file = { "/dev/null/store", "" };
@@ -123,7 +123,7 @@ static void another_database_is_refused(void **state)
 	remove_place(&place);
 }
 
-/* As the first version had it. */
+/* The schema of the first version. */
 static const char schema_1[] =
 	"CREATE TABLE strings (id INTEGER PRIMARY KEY, text TEXT NOT NULL UNIQUE,"
 	" until INTEGER NOT NULL);"
@@ -150,7 +150,7 @@ static const char schema_1[] =
 	"CREATE INDEX stacks_by_use ON stacks (until);"
 	"CREATE INDEX label_sets_by_use ON label_sets (until);";
 
-/* Makes the store what the first version would have made of it. */
+/* Rewrites the store as the first version would have written it. */
 static void make_old(const struct place *place)
 {
 	static const char *const rows[] = {
@@ -201,8 +201,8 @@ static char *folded(const struct place *place)
 	return text;
 }
 
-/* It is read as it is, and becomes a new one when it is written to. */
-static void an_old_store_is_taken_over(void **state)
+/* A reader reads the old version as it is.  A writer upgrades it. */
+static void an_old_store_is_upgraded(void **state)
 {
 	struct profile *profile = synthetic__machine(), *mixed = synthetic__mixed(), *back;
 	struct place place = make_place();
@@ -228,7 +228,7 @@ static void an_old_store_is_taken_over(void **state)
 		assert_int_equal(version, 2);
 		store__close(store);
 	}
-	/* What it has is found, and what is new has its place. */
+	/* Old rows are found, and rows of new tables can be added. */
 	store = open_store(&place);
 	works(put(store, profile, 2));
 	assert_int_equal(count_rows(store, "locations"), profile->location_count);
@@ -244,8 +244,8 @@ static void an_old_store_is_taken_over(void **state)
 	remove_place(&place);
 }
 
-/* What is not whole is said, and nothing is made up. */
-static void missing_parts_are_noticed(void **state)
+/* A damaged store gives an error, and no made-up data. */
+static void damage_is_noticed(void **state)
 {
 	static const char *const damages[] = {
 		"DELETE FROM stacks WHERE id = 1",
@@ -289,7 +289,7 @@ static void missing_parts_are_noticed(void **state)
 	}
 }
 
-/* What STORE_READ finds where the windows are a view of what SQL selects. */
+/* Checks the error of a read if the windows are not a table, but a view of what SQL selects. */
 static void has_a_view(const char *sql, const char *expected)
 {
 	const struct store_query query = { 0, INT64_MAX, NULL, 0 };
@@ -315,8 +315,8 @@ static void has_a_view(const char *sql, const char *expected)
 	remove_place(&place);
 }
 
-/* A view may never end; and what it is called is nothing to a terminal. */
-static void nothing_runs_in_a_database(void **state)
+/* A view may never end, and its name may contain control characters. */
+static void views_are_not_run(void **state)
 {
 	(void)state;
 	has_a_view("WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n)"
@@ -328,13 +328,13 @@ static void nothing_runs_in_a_database(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(it_is_nobody_elses),
+		cmocka_unit_test(a_new_store_is_private),
 		cmocka_unit_test(one_writes_at_a_time),
-		cmocka_unit_test(what_is_no_store_is_refused),
+		cmocka_unit_test(folders_without_a_usable_store_are_refused),
 		cmocka_unit_test(another_database_is_refused),
-		cmocka_unit_test(an_old_store_is_taken_over),
-		cmocka_unit_test(missing_parts_are_noticed),
-		cmocka_unit_test(nothing_runs_in_a_database),
+		cmocka_unit_test(an_old_store_is_upgraded),
+		cmocka_unit_test(damage_is_noticed),
+		cmocka_unit_test(views_are_not_run),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* What a store may have: its age, its size, the disk's.  Each look at the clock is a second after
- * the one before, so that nothing goes only because there was time for it. */
+/* The limits of a store: age, size and disk space.  The clock advances by a second with each
+ * reading, so that no window is removed only because there was time for it. */
 #include <fcntl.h>
 #include <sched.h>
 #include <setjmp.h>
@@ -24,7 +24,7 @@ WRAP(int, clock_gettime, clockid_t clock, struct timespec *time)
 	return 0;
 }
 
-static void old_windows_go(void **state)
+static void old_windows_are_removed(void **state)
 {
 	const struct store_limits limits = { UINT64_MAX, 100 * SECOND };
 	struct place place = make_place();
@@ -39,7 +39,7 @@ static void old_windows_go(void **state)
 	}
 	assert_in_range(count_rows(store, "windows"), 100, 102);
 	assert_int_equal(count_rows(store, "services"), 3 * count_rows(store, "windows"));
-	/* What only the first window had is gone. */
+	/* Rows that only the first window used are gone. */
 	assert_int_equal(count_rows(store, "stacks"), 3);
 	assert_int_equal(count_rows(store, "label_sets"), 3);
 	profile__free(first);
@@ -48,7 +48,7 @@ static void old_windows_go(void **state)
 	remove_place(&place);
 }
 
-/* Windows of COUNT stacks that have little in common. */
+/* A profile of COUNT stacks.  Profiles of different NUMBERs have little in common. */
 static struct profile *other_tree(uint32_t number, uint32_t count)
 {
 	struct profile *profile = synthetic__new();
@@ -66,8 +66,8 @@ static struct profile *other_tree(uint32_t number, uint32_t count)
 	return profile;
 }
 
-/* Puts COUNT windows of so many STACKS from FIRST on, each of which EACH of them have; the most
- * that was in use. */
+/* Puts COUNT windows from FIRST on, each with STACKS stacks.  EACH of them in a row have the same
+ * stacks.  Returns the largest size in use. */
 static uint64_t put_trees(struct store *store, const struct store_limits *limits, uint32_t first,
 			  uint32_t count, uint32_t stacks, uint32_t each)
 {
@@ -85,7 +85,7 @@ static uint64_t put_trees(struct store *store, const struct store_limits *limits
 	return largest;
 }
 
-static void size_is_kept(void **state)
+static void the_size_limit_is_kept(void **state)
 {
 	const struct store_limits limits = { 1 << 19, INT64_MAX };
 	struct place place = make_place();
@@ -113,8 +113,8 @@ static void size_is_kept(void **state)
 	remove_place(&place);
 }
 
-/* So it is where each window adds more than what else is removed at a time. */
-static void a_size_that_is_soon_reached_is_kept(void **state)
+/* Each window adds more than a call removes otherwise. */
+static void large_windows_do_not_exceed_the_size_limit(void **state)
 {
 	const struct store_limits limits = { 1 << 19, INT64_MAX };
 	struct place place = make_place();
@@ -126,7 +126,7 @@ static void a_size_that_is_soon_reached_is_kept(void **state)
 	remove_place(&place);
 }
 
-/* Many of the small ones go for each large one. */
+/* Many small windows must be removed for each large one. */
 static void large_windows_follow_small_ones(void **state)
 {
 	const struct store_limits limits = { 1 << 19, INT64_MAX };
@@ -145,7 +145,7 @@ static void large_windows_follow_small_ones(void **state)
 	}
 }
 
-/* Soon, and no lower than it is. */
+/* The size falls to the new limit soon, and not far below it. */
 static void a_lowered_limit_is_reached(void **state)
 {
 	const struct store_limits high = { UINT64_MAX, INT64_MAX }, low = { 1 << 18, INT64_MAX };
@@ -157,7 +157,7 @@ static void a_lowered_limit_is_reached(void **state)
 	(void)state;
 	put_trees(store, &high, 0, 500, 10, 1);
 	assert_true(store__bytes(store) > 3 << 18);
-	/* With what a window adds, the log is merged into the file. */
+	/* Putting a window also merges the log into the file. */
 	do {
 		put_trees(store, &low, 500 + steps, 1, 10, 1);
 		assert_int_equal(stat(place.path, &status), 0);
@@ -168,7 +168,7 @@ static void a_lowered_limit_is_reached(void **state)
 	remove_place(&place);
 }
 
-/* No room for a window: it alone is missing. */
+/* Only the window for which there was no room is missing. */
 static void a_full_disk_costs_a_window(void **state)
 {
 	struct place place = make_place();
@@ -198,7 +198,7 @@ static void a_full_disk_costs_a_window(void **state)
 	remove_place(&place);
 }
 
-/* Mounts a disk of SIZE at PLACE, for this process alone; false: it may not. */
+/* Mounts a disk of SIZE at PLACE, for this process alone.  False if it may not mount. */
 static bool mount_disk(const struct place *place, const char *size)
 {
 	char *options = xasprintf("size=%s", size);
@@ -216,9 +216,9 @@ static void unmount_disk(const struct place *place)
 	remove_place(place);
 }
 
-/* Where the disk is smaller than what the store may have, it is as that were less: no window is
- * lost but the oldest.  So it is where that is told only then. */
-static void a_full_disk_is_too_much(void **state)
+/* A disk that is smaller than the limit acts as a lower limit: only the oldest windows are lost.  A
+ * limit that is set after that is kept, too. */
+static void a_full_disk_acts_as_a_limit(void **state)
 {
 	const struct store_limits high = { UINT64_MAX, INT64_MAX }, low = { 1 << 20, INT64_MAX };
 	struct place place = make_place();
@@ -244,7 +244,7 @@ static void a_full_disk_is_too_much(void **state)
 	unmount_disk(&place);
 }
 
-/* Takes all that is left of the disk at PLACE. */
+/* Fills the rest of the disk at PLACE. */
 static void fill_disk(const struct place *place)
 {
 	char *path = xasprintf("%s/others", place->folder);
@@ -258,7 +258,7 @@ static void fill_disk(const struct place *place)
 	free(path);
 }
 
-static void others_fill_the_disk(void **state)
+static void windows_are_kept_when_other_files_fill_the_disk(void **state)
 {
 	const struct store_limits limits = { UINT64_MAX, INT64_MAX };
 	struct place place = make_place();
@@ -280,14 +280,14 @@ static void others_fill_the_disk(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(old_windows_go),
-		cmocka_unit_test(size_is_kept),
-		cmocka_unit_test(a_size_that_is_soon_reached_is_kept),
+		cmocka_unit_test(old_windows_are_removed),
+		cmocka_unit_test(the_size_limit_is_kept),
+		cmocka_unit_test(large_windows_do_not_exceed_the_size_limit),
 		cmocka_unit_test(large_windows_follow_small_ones),
 		cmocka_unit_test(a_lowered_limit_is_reached),
 		cmocka_unit_test(a_full_disk_costs_a_window),
-		cmocka_unit_test(a_full_disk_is_too_much),
-		cmocka_unit_test(others_fill_the_disk),
+		cmocka_unit_test(a_full_disk_acts_as_a_limit),
+		cmocka_unit_test(windows_are_kept_when_other_files_fill_the_disk),
 	};
 
 	log__set_level(LOG_ERROR);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* What is named, after what it was has been replaced or has ended, too. */
+/* Which code objects are named, also after they were replaced or their process has ended. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -9,7 +9,7 @@
 #include "code_bench.h"
 #include "fake_symbols.h"
 
-/* A copy of the target, as the symbolizer is to free it. */
+/* A copy of the target, for the symbolizer to free. */
 static struct target_process *copy_of(const struct target_process *target)
 {
 	struct target_process *copy = malloc(sizeof(*copy));
@@ -19,8 +19,8 @@ static struct target_process *copy_of(const struct target_process *target)
 	return copy;
 }
 
-/* What it runs after an exec is read anew, were it as like as can be. */
-static void forgets_what_ran_before_an_exec(void **state)
+/* After an exec, code objects are read again even if they look the same. */
+static void code_objects_are_read_again_after_an_exec(void **state)
 {
 	struct bench *bench = *state;
 	uint64_t identity = identity_of(bench, 0, 42);
@@ -35,8 +35,8 @@ static void forgets_what_ran_before_an_exec(void **state)
 	assert_string_equal(leaf_of(bench, define(bench, 0, 0, identity)), "after");
 }
 
-/* What was on its way when its process ended is defined; then nothing is kept of it. */
-static void keeps_what_has_ended_for_a_while(void **state)
+/* Stacks under way when their process ended are defined.  After that, nothing is kept of it. */
+static void an_ended_process_is_kept_for_a_while(void **state)
 {
 	struct bench *bench = *state;
 	struct target_process *ended = copy_of(&bench->target);
@@ -56,8 +56,8 @@ static void keeps_what_has_ended_for_a_while(void **state)
 	assert_int_equal(ledger.code_objects, 1);
 }
 
-/* What is there by now is not what was sampled. */
-static void names_only_what_was_sampled(void **state)
+/* A code object that has replaced the sampled one does not give its name. */
+static void a_replaced_code_object_is_not_named(void **state)
 {
 	struct bench *bench = *state;
 	struct ledger ledger;
@@ -72,7 +72,7 @@ static void names_only_what_was_sampled(void **state)
 	assert_int_equal(ledger.unnamed_code_objects, 1);
 }
 
-/* What the kernel sends of code object NUMBER of the process with that SERIAL while it has
+/* BPF sends a copy of code object NUMBER of the process with SERIAL, made while it had
  * FIRST_LINE. */
 static void learn(struct bench *bench, uint64_t serial, int number, uint32_t first_line)
 {
@@ -94,8 +94,8 @@ static void learn(struct bench *bench, uint64_t serial, int number, uint32_t fir
 	symbolizer__learn(bench->symbolizer, &record, CODE_RECORD_HEADER_BYTES + at);
 }
 
-/* By the time at which the definition comes. */
-static void names_what_is_gone_by_its_copy(void **state)
+/* The code object is gone when its definition comes. */
+static void a_code_object_that_is_gone_is_named_by_its_copy(void **state)
 {
 	struct bench *bench = *state;
 	struct fake_code *fake = &bench->codes[0];
@@ -105,7 +105,7 @@ static void names_what_is_gone_by_its_copy(void **state)
 	fake_str(&fake->offsets, fake->filename, FAKE_ASCII, "a.py", 4, 1);
 	identity = identity_of(bench, 0, 42);
 	learn(bench, SERIAL, 0, 42);
-	learn(bench, SERIAL + 1, 1, 42); /* of no target */
+	learn(bench, SERIAL + 1, 1, 42); /* not a target */
 	memset(fake->object, 0, FAKE_CODE_BYTES);
 	memset(fake->qualname, 0, FAKE_STR_BYTES);
 	assert_string_equal(leaf_of(bench, define(bench, 0, 0, identity)), "zero");
@@ -114,7 +114,7 @@ static void names_what_is_gone_by_its_copy(void **state)
 	assert_int_equal(ledger.unnamed_code_objects, 0);
 }
 
-static void takes_a_copy_for_what_has_come_to_its_address(void **state)
+static void a_copy_names_a_new_code_object_at_its_address(void **state)
 {
 	struct bench *bench = *state;
 	struct fake_code *fake = &bench->codes[0];
@@ -129,7 +129,8 @@ static void takes_a_copy_for_what_has_come_to_its_address(void **state)
 	assert_string_equal(leaf_of(bench, before), "zero");
 	assert_string_equal(leaf_of(bench, define(bench, 0, 0, identity_of(bench, 0, 7))),
 			    "another");
-	/* Once more, which changes nothing; and one whose names could not be read. */
+	/* The same copy again changes nothing.  Then a code object whose names could not be
+	 * read. */
 	learn(bench, SERIAL, 0, 7);
 	assert_string_equal(leaf_of(bench, define(bench, 1, 1, identity_of(bench, 1, 7))),
 			    "[code object gone before it was read]");
@@ -140,7 +141,7 @@ static void takes_a_copy_for_what_has_come_to_its_address(void **state)
 	assert_string_equal(leaf_of(bench, define(bench, 1, 1, identity_of(bench, 1, 7))), "one");
 }
 
-/* A process that the target has forked; for symbolizer__end_target to free. */
+/* Adds a process forked by the target.  symbolizer__end_target frees it. */
 static struct target_process *add_forked(struct bench *bench)
 {
 	struct target_process *forked = calloc(1, sizeof(*forked));
@@ -153,8 +154,8 @@ static struct target_process *add_forked(struct bench *bench)
 	return forked;
 }
 
-/* Most processes that live shortly are not sampled: they leave nothing behind. */
-static void what_is_not_sampled_costs_nothing(void **state)
+/* Most short-lived processes are not sampled.  They leave nothing behind. */
+static void an_unsampled_process_leaves_nothing_behind(void **state)
 {
 	struct bench *bench = *state;
 	size_t processes = bench->profile->process_count;
@@ -167,8 +168,8 @@ static void what_is_not_sampled_costs_nothing(void **state)
 	assert_int_equal(bench->profile->process_count, processes);
 }
 
-/* One that was, after its end. */
-static void what_ended_is_named_all_the_same(void **state)
+/* A process is named even if its first sample comes after its end. */
+static void a_process_first_sampled_after_its_end_is_named(void **state)
 {
 	struct bench *bench = *state;
 	size_t processes = bench->profile->process_count;
@@ -179,8 +180,8 @@ static void what_ended_is_named_all_the_same(void **state)
 	assert_int_equal(bench->profile->process_count, processes + 1);
 }
 
-/* What was freed is there until its memory is used again, but its names may be others' by now. */
-static void names_nothing_freed(void **state)
+/* A freed object stays until its memory is reused, but its names may be overwritten before that. */
+static void a_freed_code_object_is_not_named(void **state)
 {
 	struct bench *bench = *state;
 	struct fake_code *fake = &bench->codes[0];
@@ -190,8 +191,8 @@ static void names_nothing_freed(void **state)
 			    "[code object gone before it was read]");
 }
 
-/* One that was known is another one in a new definition, before any check. */
-static void notices_in_a_definition(void **state)
+/* A new definition shows that a known code object was replaced, before any check. */
+static void a_definition_shows_that_code_was_replaced(void **state)
 {
 	struct bench *bench = *state;
 	uint32_t old = define(bench, 0, 0, identity_of(bench, 0, 42)), new;
@@ -204,8 +205,8 @@ static void notices_in_a_definition(void **state)
 	assert_false(doubts(bench, new));
 }
 
-/* Made again and again alike, it may be there the next time. */
-static void names_what_comes_back(void **state)
+/* A code object that is created again and again may exist the next time. */
+static void a_code_object_that_exists_again_is_named(void **state)
 {
 	struct bench *bench = *state;
 	uint64_t identity = identity_of(bench, 0, 7);
@@ -220,8 +221,8 @@ static void names_what_comes_back(void **state)
 	assert_int_equal(ledger.unnamed_code_objects, 0);
 }
 
-/* It was read once; when it comes again, the other one may be back before that is noticed. */
-static void names_what_takes_turns(void **state)
+/* Two code objects alternate at one address.  Each keeps the name that was read first. */
+static void alternating_code_objects_keep_their_names(void **state)
 {
 	struct bench *bench = *state;
 	uint64_t zero = identity_of(bench, 0, 42), other;
@@ -239,8 +240,8 @@ static void names_what_takes_turns(void **state)
 	assert_int_equal(ledger.code_objects, 2);
 }
 
-/* None stands where the eval loop's entry frame has its code; what lies behind it changes. */
-static void replaces_nothing_hidden(void **state)
+/* The eval loop's entry frame has None instead of code.  The memory after None changes. */
+static void an_entry_frame_is_not_seen_as_replaced(void **state)
 {
 	struct bench *bench = *state;
 	struct fake_code *fake = &bench->codes[0];
@@ -257,7 +258,7 @@ static void replaces_nothing_hidden(void **state)
 	assert_int_equal(bench->identify, -1);
 }
 
-/* No process has such a number. */
+/* No thread has this TID. */
 #define NO_TID (1 << 22)
 
 /* Defines a stack in each of COUNT threads. */
@@ -278,7 +279,7 @@ static void counts_further_threads_as_one(void **state)
 	struct bench *bench = *state;
 	const struct profile_thread *last;
 
-	/* With the process's first one. */
+	/* The first thread of the process counts, too. */
 	define_threads(bench, THREADS_APART - 1);
 	assert_int_equal(bench->profile->thread_count, THREADS_APART);
 	define_threads(bench, 10 * THREADS_APART);
@@ -287,12 +288,12 @@ static void counts_further_threads_as_one(void **state)
 	assert_int_equal(last->tid, 0);
 	assert_string_equal(bench->profile->strings[last->name], "[other threads]");
 	assert_int_equal(last->process, bench->profile->threads[0].process);
-	/* One that was seen before stays what it is. */
+	/* A thread that was seen before is still told apart. */
 	define_threads(bench, 2);
 	assert_int_equal(bench->profile->threads[bench->thread].tid, NO_TID + 2);
 }
 
-static void tells_threads_apart_whose_number_comes_again(void **state)
+static void threads_with_a_reused_tid_are_told_apart(void **state)
 {
 	struct bench *bench = *state;
 	struct definition definition = { .serial = SERIAL, .tgid = 1, .tid = NO_TID, .depth = 1 };
@@ -306,7 +307,7 @@ static void tells_threads_apart_whose_number_comes_again(void **state)
 	}
 	assert_int_not_equal(threads[0], threads[1]);
 	assert_int_equal(threads[0], threads[2]);
-	/* What waited has the process's first one, and no start. */
+	/* Samples that waited have the TID of the first thread, and no start time. */
 	definition.tid = definition.tgid = bench->target.process.pid;
 	symbolizer__define(bench->symbolizer, &definition, &threads[0], &stack);
 	assert_int_equal(threads[0], symbolizer__first_thread(bench->symbolizer, &bench->target));
@@ -322,7 +323,7 @@ static void tells_all_threads_apart(void **state)
 	assert_int_equal(bench->profile->thread_count, before + 2 * THREADS_APART);
 }
 
-static void tells_no_threads_apart(void **state)
+static void merges_all_threads(void **state)
 {
 	struct bench *bench = *state;
 	size_t before = bench->profile->thread_count;
@@ -331,11 +332,11 @@ static void tells_no_threads_apart(void **state)
 	define_threads(bench, 10);
 	assert_in_range(bench->profile->thread_count, 1, before + 1);
 	assert_int_equal(bench->profile->threads[bench->thread].tid, bench->target.process.pid);
-	/* Nor does it look for their names. */
+	/* Their names are not looked for, either. */
 	assert_int_equal(symbolizer__read_names(bench->symbolizer, 0), THREAD_NAMES_NEVER);
 }
 
-static void refuses_what_is_no_frame(void **state)
+static void refuses_invalid_frames(void **state)
 {
 	static const struct frame wrong[] = {
 		{ .kind = 0 },
@@ -356,7 +357,7 @@ static void refuses_what_is_no_frame(void **state)
 	}
 }
 
-/* Where they have no names, one stands for all. */
+/* Without symbols, one frame stands for all kernel frames. */
 static void kernel_frames_come_first(void **state)
 {
 	static const char *const names[] = { "vfs_read_[k]", "ksys_read_[k]" };
@@ -371,7 +372,7 @@ static void kernel_frames_come_first(void **state)
 	definition.frames[0] = (struct frame){ .kind = FRAME_REASON, .detail = OUTCOME_NO_PYTHON };
 	definition.frames[1] =
 		(struct frame){ .kind = FRAME_KERNEL, .address = 0xffffffff81001000 };
-	/* Behind a call that ends the function. */
+	/* A return address just after the end of its function. */
 	definition.frames[2] =
 		(struct frame){ .kind = FRAME_KERNEL, .address = 0xffffffff81003000, .detail = 1 };
 	for (int named = 0; named < 2; named++) {
@@ -399,8 +400,8 @@ static void kernel_frames_come_first(void **state)
 	kernel_symbols__free(symbols);
 }
 
-/* In a profile that begins anew; nothing is read again. */
-static void names_anew_what_is_known(void **state)
+/* The profile begins anew, but nothing is read again. */
+static void a_new_profile_gets_known_names_without_reading(void **state)
 {
 	struct bench *bench = *state;
 	uint64_t identity = identity_of(bench, 0, 42);
@@ -426,7 +427,7 @@ static uint32_t leaf_function(const struct bench *bench, uint32_t stack)
 	return profile->locations[profile->stacks[stack].locations[0]].function;
 }
 
-/* Alike but for their addresses, which a forked process shares with its parent. */
+/* They differ only in their addresses, which a forked process shares with its parent. */
 static void tells_generated_functions_apart(void **state)
 {
 	struct bench *bench = *state;
@@ -452,25 +453,25 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 	const struct CMUnitTest tests[] = {
-		TEST(names_only_what_was_sampled),
-		TEST(names_what_is_gone_by_its_copy),
-		TEST(takes_a_copy_for_what_has_come_to_its_address),
-		TEST(names_nothing_freed),
-		TEST(notices_in_a_definition),
-		TEST(names_what_comes_back),
-		TEST(names_what_takes_turns),
-		TEST(replaces_nothing_hidden),
-		TEST(what_is_not_sampled_costs_nothing),
-		TEST(what_ended_is_named_all_the_same),
-		TEST(forgets_what_ran_before_an_exec),
-		TEST(keeps_what_has_ended_for_a_while),
+		TEST(a_replaced_code_object_is_not_named),
+		TEST(a_code_object_that_is_gone_is_named_by_its_copy),
+		TEST(a_copy_names_a_new_code_object_at_its_address),
+		TEST(a_freed_code_object_is_not_named),
+		TEST(a_definition_shows_that_code_was_replaced),
+		TEST(a_code_object_that_exists_again_is_named),
+		TEST(alternating_code_objects_keep_their_names),
+		TEST(an_entry_frame_is_not_seen_as_replaced),
+		TEST(an_unsampled_process_leaves_nothing_behind),
+		TEST(a_process_first_sampled_after_its_end_is_named),
+		TEST(code_objects_are_read_again_after_an_exec),
+		TEST(an_ended_process_is_kept_for_a_while),
 		TEST(counts_further_threads_as_one),
-		TEST(tells_threads_apart_whose_number_comes_again),
+		TEST(threads_with_a_reused_tid_are_told_apart),
 		TEST(tells_all_threads_apart),
-		TEST(tells_no_threads_apart),
-		TEST(refuses_what_is_no_frame),
+		TEST(merges_all_threads),
+		TEST(refuses_invalid_frames),
 		TEST(kernel_frames_come_first),
-		TEST(names_anew_what_is_known),
+		TEST(a_new_profile_gets_known_names_without_reading),
 		TEST(tells_generated_functions_apart),
 	};
 #undef TEST

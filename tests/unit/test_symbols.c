@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Names of functions: of real files against the dynamic linker, and of files made by hand. */
+/* Names of functions, in real files as the dynamic linker gives them, and in files made by hand. */
 #include <dlfcn.h>
 #include <elf.h>
 #include <fcntl.h>
@@ -33,7 +33,7 @@ struct note {
 	uint8_t bytes[24];
 };
 
-/* A 64-bit file that has both tables of symbols, in one segment. */
+/* A 64-bit file with both symbol tables, in one segment. */
 struct file {
 	Elf64_Ehdr header;
 	Elf64_Phdr segments[3];
@@ -91,7 +91,7 @@ static struct file *make_file(void)
 	return file;
 }
 
-/* A global function. */
+/* Makes SYMBOL a global function. */
 static Elf64_Sym *add(struct file *file, Elf64_Sym *symbol, const char *name, uint64_t start,
 		      uint64_t size)
 {
@@ -138,7 +138,7 @@ static struct symbols *read_file(const struct file *file)
 	return read_bytes(file, sizeof(*file));
 }
 
-/* ADDRESS lies in the function NAME, which begins at START; NULL: in none. */
+/* Checks that ADDRESS lies in function NAME, which begins at START; NULL: in no function. */
 static void check_name(const struct symbols *symbols, uint64_t address, const char *name,
 		       uint64_t start)
 {
@@ -182,7 +182,7 @@ static void test_addresses(void **state)
 	free(file);
 }
 
-static void test_what_is_no_function(void **state)
+static void test_symbols_that_are_not_functions(void **state)
 {
 	struct file *file = make_file();
 	struct symbols *symbols;
@@ -248,7 +248,7 @@ static void test_nested_functions(void **state)
 	free(file);
 }
 
-/* Of a file as strip(1) leaves it.  Without section headers it has no names. */
+/* A file as strip(1) leaves it has exported names.  Without section headers it has none. */
 static void test_exported_functions(void **state)
 {
 	struct file *file = make_file();
@@ -324,7 +324,7 @@ static void test_budget(void **state)
 	free(file);
 }
 
-/* A table counts with the names that it leads to. */
+/* The limit is for the table and the names that it refers to. */
 static void test_bytes(void **state)
 {
 	struct file *file = make_file();
@@ -372,7 +372,7 @@ static void test_no_symbols(void **state)
 	symbols__free(NULL);
 }
 
-/* A static function of this test, by .symtab. */
+/* The name of a static function of this test is in .symtab. */
 static void test_own_functions(void **state)
 {
 	int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
@@ -421,7 +421,7 @@ static char *read_c_library(size_t *size, uint64_t *bias)
 	return bytes;
 }
 
-/* Names may be aliases: these lead to the same address. */
+/* The name may be an alias, which must have the same address. */
 static void check_c_library(const struct symbols *symbols, uint64_t bias)
 {
 	static const char *const names[] = { "qsort_r", "gnu_get_libc_version", "tcsetattr" };
@@ -494,7 +494,7 @@ static void test_build_id(void **state)
 	free(file);
 }
 
-/* Notes of 8 bytes' alignment: the name, of 4 bytes, ends at 16 as it is. */
+/* Notes aligned to 8 bytes.  The name has 4 bytes and ends at 16 without padding. */
 static void test_aligned_build_id(void **state)
 {
 	struct file *file = make_file();
@@ -515,7 +515,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_addresses),
-		cmocka_unit_test(test_what_is_no_function),
+		cmocka_unit_test(test_symbols_that_are_not_functions),
 		cmocka_unit_test(test_aliases),
 		cmocka_unit_test(test_nested_functions),
 		cmocka_unit_test(test_exported_functions),

@@ -23,7 +23,7 @@
 #include "architecture/architecture.h"
 #include "system/system_calls.h"
 
-/* Each returns whether it was refused. */
+/* Each of these returns whether its call was refused. */
 static bool signal_parent(void)
 {
 	return kill(getppid(), 0) < 0 && errno == EPERM;
@@ -59,7 +59,7 @@ static bool hold_parent(void)
 	return syscall(SYS_pidfd_open, getppid(), 0) < 0 && errno == EPERM;
 }
 
-/* Where that is not refused, there is no such file. */
+/* Without the filter it fails with another error, as there is no such file. */
 static bool open_by_handle(void)
 {
 	struct file_handle none = { 0 };
@@ -85,7 +85,7 @@ static bool start_process(void)
 	return fork() < 0 && errno == EPERM;
 }
 
-/* By what the architecture alone has for it. */
+/* Uses the calls that only this architecture has. */
 static bool start_process_otherwise(void)
 {
 	for (size_t i = 0; i < ARCHITECTURE.starting_call_count; i++)
@@ -94,8 +94,8 @@ static bool start_process_otherwise(void)
 	return true;
 }
 
-/* Not even one that is let through by its usual number; where they are not there, ENOSYS says so
- * without a filter. */
+/* With the numbers of a second ABI, even a call that is allowed otherwise is refused.  If the
+ * kernel lacks the ABI, it fails with ENOSYS without the filter. */
 static bool call_by_other_numbers(void)
 {
 	uint32_t other = ARCHITECTURE.other_calls;
@@ -108,7 +108,7 @@ static bool open_socket(void)
 	return socket(AF_INET, SOCK_STREAM, 0) < 0 && errno == EPERM;
 }
 
-/* What a recording needs is not refused. */
+/* Each of these returns whether calls that a recording needs work. */
 static bool read_own_memory(void)
 {
 	int from = 1, to = 0;
@@ -132,7 +132,7 @@ static void *try_socket(void *refused)
 	return NULL;
 }
 
-/* Which is confined, too. */
+/* The new thread is confined, too. */
 static bool start_thread(void)
 {
 	bool refused = false;
@@ -142,7 +142,7 @@ static bool start_thread(void)
 	       !pthread_join(thread, NULL) && refused;
 }
 
-/* The wait status of a process that does WHAT, confined but for what NETWORK says. */
+/* The wait status of a process that runs WHAT, confined with NETWORK. */
 static int confined(bool (*what)(void), enum network network)
 {
 	pid_t child = fork();
@@ -162,7 +162,7 @@ static int in_confinement(bool (*what)(void))
 	return confined(what, NETWORK_REFUSED);
 }
 
-static void what_a_recording_never_does_is_refused(void **state)
+static void calls_that_a_recording_never_makes_are_refused(void **state)
 {
 	static bool (*const attempts[])(void) = {
 		signal_parent,		 signal_parents_thread, trace_parent, write_to_own_memory,
@@ -176,7 +176,7 @@ static void what_a_recording_never_does_is_refused(void **state)
 		assert_int_equal(in_confinement(attempts[i]), 0);
 }
 
-static void what_it_does_is_not(void **state)
+static void calls_that_a_recording_makes_are_allowed(void **state)
 {
 	(void)state;
 	assert_int_equal(in_confinement(read_own_memory), 0);
@@ -189,7 +189,7 @@ static bool reach_the_network(void)
 	return socket(AF_INET, SOCK_STREAM, 0) >= 0;
 }
 
-static void what_sends_may_do_that_alone(void **state)
+static void a_sender_may_only_use_the_network_in_addition(void **state)
 {
 	(void)state;
 	assert_int_equal(confined(reach_the_network, NETWORK_ALLOWED), 0);
@@ -203,7 +203,7 @@ static bool end_at_once(void)
 	abort();
 }
 
-static void abort_is_what_it_was(void **state)
+static void abort_still_raises_sigabrt(void **state)
 {
 	int status = in_confinement(end_at_once);
 
@@ -215,10 +215,10 @@ static void abort_is_what_it_was(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(what_a_recording_never_does_is_refused),
-		cmocka_unit_test(what_it_does_is_not),
-		cmocka_unit_test(what_sends_may_do_that_alone),
-		cmocka_unit_test(abort_is_what_it_was),
+		cmocka_unit_test(calls_that_a_recording_never_makes_are_refused),
+		cmocka_unit_test(calls_that_a_recording_makes_are_allowed),
+		cmocka_unit_test(a_sender_may_only_use_the_network_in_addition),
+		cmocka_unit_test(abort_still_raises_sigabrt),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

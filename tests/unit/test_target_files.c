@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* A target chooses what its files are: of those that do something when they are opened, or wait,
- * none is opened. */
+/* A target chooses its files.  Files that have an effect or block when they are opened are not
+ * opened. */
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -23,12 +23,12 @@
 #include "reading/process.h"
 #include "reading/target_files.h"
 
-/* No driver has that number: who opens it gets ENXIO. */
+/* No driver has this number, so open() fails with ENXIO. */
 #define NO_DRIVER makedev(4094, 0)
 
 #define OTHER_USER 65533
 
-/* The same file, as it is reached below a process's root. */
+/* Opens the file NAME in FOLDER below this process's root in /proc. */
 static int open_below(const char *folder, const char *name)
 {
 	char *path = xasprintf("/proc/%d/root%s/%s", getpid(), folder, name);
@@ -81,7 +81,7 @@ static void regular_files_are_opened(void **state)
 	target_file__close(getpid(), fd);
 }
 
-/* Its time of access is before its last change: relatime would write a new one. */
+/* The time of access is before the last change, so relatime would update it. */
 static void reading_leaves_the_time_of_access(void **state)
 {
 	const struct timespec times[] = { { .tv_sec = 1000 }, { .tv_sec = 2000 } };
@@ -99,7 +99,7 @@ static void reading_leaves_the_time_of_access(void **state)
 	target_file__close(getpid(), fd);
 }
 
-/* By its path as by a descriptor; with other contents it is another one. */
+/* A path and a descriptor give the same identity.  Changed contents give another one. */
 static void regular_files_are_identified(void **state)
 {
 	struct file_identity opened, named, again;
@@ -134,7 +134,7 @@ static void folders_are_opened_to_look_below(void **state)
 	assert_int_equal(target_file__open_directory(getpid(), "nothing", &same), -ENOENT);
 }
 
-/* Only of those that may write there, and by no link. */
+/* Only files of the given owner or of root, and not through links. */
 static void files_below_a_folder_are_opened(void **state)
 {
 	struct file_identity folder;
@@ -154,7 +154,7 @@ static void files_below_a_folder_are_opened(void **state)
 	fd = target_file__open_below(getpid(), root, "regular", geteuid() + 1);
 	assert_int_equal(fd, -EPERM);
 	if (!geteuid()) {
-		/* Root's is believed, if others can read it. */
+		/* A file of root's is accepted if others can read it. */
 		assert_int_equal(chmod("regular", 0604), 0);
 		fd = target_file__open_below(getpid(), root, "regular", OTHER_USER);
 		assert_true(fd >= 0);
@@ -169,7 +169,7 @@ static void files_below_a_folder_are_opened(void **state)
 	close(root);
 }
 
-static void others_are_not(void **state)
+static void other_files_are_not_opened(void **state)
 {
 	assert_int_equal(mkfifo("fifo", 0600), 0);
 	make_socket();
@@ -181,11 +181,11 @@ static void others_are_not(void **state)
 	assert_int_equal(open_below(*state, "nothing"), -ENOENT);
 }
 
-static void devices_are_not(void **state)
+static void devices_are_not_opened(void **state)
 {
 	if (mknod("device", S_IFCHR | 0600, NO_DRIVER) || mknod("disk", S_IFBLK | 0600, NO_DRIVER))
 		skip();
-	/* It would be told. */
+	/* Opening it would fail with another error. */
 	assert_true(open("device", O_RDONLY | O_NONBLOCK) < 0 && errno != EINVAL);
 	assert_int_equal(open_below(*state, "device"), -EINVAL);
 	assert_int_equal(open_below(*state, "disk"), -EINVAL);
@@ -193,7 +193,7 @@ static void devices_are_not(void **state)
 	assert_int_equal(open_below(*state, "link"), -EINVAL);
 }
 
-/* The one of this process that begins at START. */
+/* This process's mapping that begins at START. */
 static struct mapping find_mapping(const void *start)
 {
 	struct mapping *mappings, found = { 0 };
@@ -208,8 +208,8 @@ static struct mapping find_mapping(const void *start)
 	return found;
 }
 
-/* A program may map a device where it would have code. */
-static void mapped_devices_are_not(void **state)
+/* A program may map a device as code. */
+static void mapped_devices_are_not_opened(void **state)
 {
 	size_t size = sysconf(_SC_PAGESIZE);
 	int fd = open("/dev/zero", O_RDONLY);
@@ -241,9 +241,10 @@ int main(void)
 						leave_folder),
 		cmocka_unit_test_setup_teardown(files_below_a_folder_are_opened, enter_folder,
 						leave_folder),
-		cmocka_unit_test_setup_teardown(others_are_not, enter_folder, leave_folder),
-		cmocka_unit_test_setup_teardown(devices_are_not, enter_folder, leave_folder),
-		cmocka_unit_test(mapped_devices_are_not),
+		cmocka_unit_test_setup_teardown(other_files_are_not_opened, enter_folder,
+						leave_folder),
+		cmocka_unit_test_setup_teardown(devices_are_not_opened, enter_folder, leave_folder),
+		cmocka_unit_test(mapped_devices_are_not_opened),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

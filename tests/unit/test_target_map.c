@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* What the kernel side is told, with maps that are made up. */
+/* What is written to BPF's maps, which are fakes. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -11,12 +11,12 @@
 #include <cmocka.h>
 
 #include "sampling/target_map.h"
-#include "pybpfprof.skel.h" /* after what declares its types */
+#include "pybpfprof.skel.h" /* after the headers that declare its types */
 
 static size_t layouts;
 static struct pybpfprof_bpf bpf;
 
-/* In place of libbpf's. */
+/* These replace libbpf's functions. */
 int bpf_map__update_elem(const struct bpf_map *map, const void *key, size_t key_bytes,
 			 const void *value, size_t value_bytes, __u64 flags)
 {
@@ -41,7 +41,7 @@ int bpf_map__lookup_elem(const struct bpf_map *map, const void *key, size_t key_
 	return -ENOENT;
 }
 
-/* Has process 7 walked, whose layout is the one NUMBER. */
+/* Puts process 7, with layout NUMBER. */
 static int put(struct target_map *map, uint16_t number)
 {
 	const struct target_key key = { .kernel_pid = 7, .serial = 1 };
@@ -51,8 +51,8 @@ static int put(struct target_map *map, uint16_t number)
 	return target_map__put(map, key, &runtime, &waited);
 }
 
-/* Which is told from a lack of room for processes. */
-static void so_many_layouts_have_room(void **state)
+/* The error for too many layouts is not the one for too many processes. */
+static void the_number_of_layouts_is_limited(void **state)
 {
 	struct target_map *map = target_map__new(&bpf);
 
@@ -69,7 +69,7 @@ static void so_many_layouts_have_room(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(so_many_layouts_have_room),
+		cmocka_unit_test(the_number_of_layouts_is_limited),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

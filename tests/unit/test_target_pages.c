@@ -11,7 +11,7 @@
 #include "reading/target_pages.h"
 
 #define PAGE_BYTES 4096
-#define PAGES	   3000 /* more than are kept */
+#define PAGES	   3000 /* more than the cache keeps */
 
 static uint8_t *memory;
 
@@ -54,7 +54,7 @@ static void a_page_is_read_once(void **state)
 	assert_int_equal(byte, 2);
 }
 
-static void a_piece_may_be_in_several_pages(void **state)
+static void a_read_may_span_pages(void **state)
 {
 	uint8_t bytes[PAGE_BYTES + 2];
 
@@ -68,7 +68,7 @@ static void a_piece_may_be_in_several_pages(void **state)
 	assert_int_equal(bytes[PAGE_BYTES + 1], 3);
 }
 
-static void all_of_a_piece_must_be_there(void **state)
+static void a_partly_unreadable_range_fails(void **state)
 {
 	uint8_t bytes[2];
 
@@ -79,7 +79,7 @@ static void all_of_a_piece_must_be_there(void **state)
 	assert_false(target_pages__read(UINT64_MAX - 1, bytes, 2));
 }
 
-static void there_may_be_more_than_are_kept(void **state)
+static void reads_more_pages_than_the_cache_keeps(void **state)
 {
 	uint16_t word;
 
@@ -99,9 +99,9 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(a_page_is_read_once),
-		TEST(a_piece_may_be_in_several_pages),
-		TEST(all_of_a_piece_must_be_there),
-		TEST(there_may_be_more_than_are_kept),
+		TEST(a_read_may_span_pages),
+		TEST(a_partly_unreadable_range_fails),
+		TEST(reads_more_pages_than_the_cache_keeps),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

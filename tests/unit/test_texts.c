@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Small things that turn one text into another. */
+/* Small functions that turn one text into another. */
 #include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
@@ -79,7 +79,7 @@ static void test_cpu_lists(void **state)
 	assert_true(cpus__array_size() >= 1);
 }
 
-/* It is not taken for one that has but one. */
+/* A machine whose CPUs cannot be read is not taken for one with a single CPU. */
 static void test_cpus_that_cannot_be_read(void **state)
 {
 	struct rlimit before, none;
@@ -195,7 +195,7 @@ static void test_short_filenames(void **state)
 	assert_text(shorten(getpid(), root, filename), "package/part/x.py");
 	free(filename);
 	unlink("package/part/__init__.py");
-	/* Nor a device, of which this one has no driver. */
+	/* A device must not be opened, either.  This one has no driver. */
 	if (geteuid() == 0) {
 		assert_int_equal(
 			mknod("package/part/__init__.py", S_IFCHR | 0600, makedev(4094, 0)), 0);
@@ -217,7 +217,7 @@ static void test_short_filenames(void **state)
 	close(root);
 }
 
-/* What is in an archive cannot be looked up: its folders are packages where they can be. */
+/* Folders in an archive cannot be looked up.  Those that can be packages count as packages. */
 static void test_archives(void **state)
 {
 	static const struct {
@@ -247,7 +247,7 @@ static void test_archives(void **state)
 	close(root);
 }
 
-/* FOLDER with COUNT times PART below it, and a file there. */
+/* The name of a file below FOLDER and COUNT times PART. */
 static char *repeat(const char *folder, const char *part, size_t count)
 {
 	size_t length = strlen(folder), step = strlen(part);
@@ -260,7 +260,7 @@ static char *repeat(const char *folder, const char *part, size_t count)
 	return filename;
 }
 
-/* A target chooses its names: few levels of each are asked for. */
+/* A target chooses its filenames, so only a few levels of each are looked up. */
 static void test_levels_without_end(void **state)
 {
 	char folder[] = "/tmp/test_texts-XXXXXX";
@@ -300,7 +300,7 @@ static void test_levels_without_end(void **state)
 	close(root);
 }
 
-/* A target chooses its links: none may lead out of its root. */
+/* A target chooses its links.  None may lead out of its root. */
 static void test_links_out_of_a_root(void **state)
 {
 	char folder[] = "/tmp/pybpfprof-test-XXXXXX";
@@ -322,7 +322,7 @@ static void test_links_out_of_a_root(void **state)
 	assert_true(root >= 0);
 	assert_text(shorten(getpid(), root, "/srv/relative/x.py"), "x.py");
 	assert_text(shorten(getpid(), root, "/srv/absolute/x.py"), "x.py");
-	/* Those within count as from it. */
+	/* Links within the root start from it. */
 	assert_text(shorten(getpid(), root, "/srv/within/x.py"), "within/x.py");
 	close(root);
 	free(absolute);

@@ -22,7 +22,7 @@
 #define LONG_NAME   400000
 #define NAMES_MAX   (64 * 1024 * 1024)
 
-/* The process is this one, and its thread we ourselves. */
+/* The process is the test's own, and its thread is the calling one. */
 struct fake_process {
 	struct fake_python python;
 	struct target_process target;
@@ -79,7 +79,7 @@ static uint64_t make_thread(struct fake_process *process, uint64_t ident, uint64
 	return fake_instance(python, keys, values, has_native_ids(process) ? 3 : 2, form);
 }
 
-/* Makes an interpreter, newer than the others, whose threading has the dict ACTIVE. */
+/* Adds the newest interpreter, in which threading._active is the dict ACTIVE. */
 static uint8_t *add_interpreter_of(struct fake_process *process, uint64_t active)
 {
 	struct fake_python *python = &process->python;
@@ -96,7 +96,7 @@ static uint8_t *add_interpreter_of(struct fake_process *process, uint64_t active
 	return interpreter;
 }
 
-/* The same, one that knows THREAD under IDENT. */
+/* The same, with THREAD under IDENT in that dict. */
 static uint8_t *add_interpreter(struct fake_process *process, uint64_t ident, uint64_t thread)
 {
 	uint64_t key = fake_int(&process->python, ident, 0);
@@ -104,7 +104,7 @@ static uint8_t *add_interpreter(struct fake_process *process, uint64_t ident, ui
 	return add_interpreter_of(process, fake_dict(&process->python, &key, &thread, 1, false));
 }
 
-/* Has a sample of thread TID come; returns whether that has a name from Python already. */
+/* Reports a sample of thread TID; returns whether the thread has its name from Python already. */
 static bool see(struct fake_process *process, uint64_t ident, pid_t tid)
 {
 	struct definition definition = { .thread_id = ident, .tid = tid };
@@ -144,7 +144,7 @@ static void every_version_is_named(void **state)
 	}
 }
 
-/* What a Thread object may say that is not believed. */
+/* Thread objects that do not match the sampled thread. */
 static const struct doubt {
 	uint64_t key, ident, native_id; /* native_id 0: our tid */
 	uint64_t seen;
@@ -175,8 +175,8 @@ static void another_threads_name_is_not_taken(void **state)
 	}
 }
 
-/* From 3.8 on by the native id, before by the thread's life. */
-static void an_ended_threads_ident_names_no_other(void **state)
+/* From 3.8 on, the native ID tells them apart.  Before, the sampled thread must be alive. */
+static void an_ended_thread_does_not_get_the_name_of_its_idents_next_owner(void **state)
 {
 	(void)state;
 	for (size_t i = 0; i < FAKE_VERSIONS; i++) {
@@ -187,14 +187,14 @@ static void an_ended_threads_ident_names_no_other(void **state)
 		add_interpreter(process, IDENT,
 				make_thread(process, IDENT, gettid(), name, FAKE_SHARED));
 		check_name(process, IDENT, NO_TID, "");
-		/* Then that one is sampled. */
+		/* Then the living thread is sampled. */
 		check_name(process, IDENT, gettid(), "the next one");
 		assert_string_equal(name_of(process, NO_TID), "");
 		free_process(process);
 	}
 }
 
-/* A thread that ends has no ident any more; the kernel's name is not better than the one it had. */
+/* An ending thread has no ident any more.  Its old name is better than the kernel's. */
 static void an_ending_thread_keeps_its_name(void **state)
 {
 	struct offsets offsets = fake_offsets(13);
@@ -206,13 +206,13 @@ static void an_ending_thread_keeps_its_name(void **state)
 	assert_false(see(process, 0, gettid()));
 	check_name(process, IDENT, gettid(), "a worker");
 	assert_true(see(process, 0, gettid()));
-	/* The next one that has its number is another thread. */
+	/* The next thread with the same TID is another one. */
 	assert_false(see(process, OTHER_IDENT, gettid()));
 	assert_false(see(process, 0, gettid()));
 	free_process(process);
 }
 
-static void what_is_no_name_is_not_taken(void **state)
+static void invalid_names_are_not_taken(void **state)
 {
 	(void)state;
 	for (size_t i = 0; i < FAKE_VERSIONS; i++) {
@@ -232,7 +232,7 @@ static void what_is_no_name_is_not_taken(void **state)
 	}
 }
 
-static void the_last_name_counts(void **state)
+static void the_latest_name_counts(void **state)
 {
 	struct offsets offsets = fake_offsets(13);
 	struct fake_process *process = make_process(&offsets);
@@ -248,19 +248,19 @@ static void the_last_name_counts(void **state)
 	assert_true(see(process, IDENT, gettid()));
 	process->interpreters = 0;
 	add_interpreter(process, IDENT, make_thread(process, IDENT, gettid(), second, FAKE_SHARED));
-	/* Not with each drain, but soon, ... */
+	/* Names are not read with each drain, but soon again, ... */
 	thread_names__read(process->names, 2 * SECOND_NS, 1);
 	assert_string_equal(name_of(process, gettid()), "first");
 	thread_names__read(process->names, 2 * SECOND_NS + 100 * MS_NS, 1);
 	assert_string_equal(name_of(process, gettid()), "second");
-	/* ... and then once in a while, ... */
+	/* ... then once in a while, ... */
 	process->interpreters = 0;
 	add_interpreter(process, IDENT, make_thread(process, IDENT, gettid(), third, FAKE_SHARED));
 	thread_names__read(process->names, 4 * SECOND_NS, 1);
 	assert_string_equal(name_of(process, gettid()), "second");
 	thread_names__read(process->names, 60 * SECOND_NS, 1);
 	assert_string_equal(name_of(process, gettid()), "third");
-	/* ... until a thread comes. */
+	/* ... until a new thread comes. */
 	process->interpreters = 0;
 	add_interpreter(process, IDENT, make_thread(process, IDENT, gettid(), second, FAKE_SHARED));
 	see(process, OTHER_IDENT, NO_TID);
@@ -268,7 +268,7 @@ static void the_last_name_counts(void **state)
 	assert_string_equal(name_of(process, gettid()), "third");
 	thread_names__read(process->names, 63 * SECOND_NS, 1);
 	assert_string_equal(name_of(process, gettid()), "second");
-	/* Of a process that has ended nothing is read: its number may be another's by now. */
+	/* Nothing is read from a process that has ended, because its PID may be reused. */
 	process->interpreters = 0;
 	add_interpreter(process, IDENT, make_thread(process, IDENT, gettid(), first, FAKE_SHARED));
 	process->target.ended = true;
@@ -277,8 +277,8 @@ static void the_last_name_counts(void **state)
 	free_process(process);
 }
 
-/* Of any length, but a process's names do not fill the memory. */
-static void names_are_whole_up_to_a_bound(void **state)
+/* A name may have any length, but the names of a process take limited memory. */
+static void names_are_whole_up_to_a_limit(void **state)
 {
 	struct offsets offsets = fake_offsets(13);
 	struct fake_process *process = make_process(&offsets);
@@ -307,7 +307,7 @@ static void names_are_whole_up_to_a_bound(void **state)
 	free_process(process);
 }
 
-/* Most are first sampled before they are among those that live. */
+/* Most threads are first sampled before they are in threading._active. */
 static void a_thread_is_looked_for_until_it_is_found(void **state)
 {
 	struct offsets offsets = fake_offsets(13);
@@ -325,7 +325,7 @@ static void a_thread_is_looked_for_until_it_is_found(void **state)
 		due_ns = thread_names__read(process->names, now_ns, 1);
 		assert_in_range(due_ns, now_ns + MS_NS, now_ns + 10 * MS_NS);
 	}
-	/* Of another interpreter, that was not there either. */
+	/* The thread's interpreter did not exist before, either. */
 	due_ns = SECOND_NS + 700 * MS_NS;
 	add_interpreter(process, IDENT, make_thread(process, IDENT, gettid(), name, FAKE_SHARED));
 	assert_true(thread_names__read(process->names, due_ns, 1) == THREAD_NAMES_NEVER);
@@ -345,7 +345,7 @@ static void a_thread_without_a_name_is_looked_for_a_few_times(void **state)
 	add_interpreter(process, OTHER_IDENT,
 			make_thread(process, OTHER_IDENT, NO_TID, name, FAKE_SHARED));
 	see(process, IDENT, gettid());
-	/* Until all are read again. */
+	/* Until all names are read again. */
 	for (; now_ns < SECOND_NS + 500 * MS_NS; times++) {
 		due_ns = thread_names__read(process->names, now_ns, 1);
 		/* In between there is nothing to do. */
@@ -374,13 +374,13 @@ static void many_threads_are_not_read_all_the_time(void **state)
 	see(process, IDENT, gettid());
 	due_ns = thread_names__read(process->names, SECOND_NS, 1);
 	assert_in_range(due_ns, SECOND_NS + 10 * MS_NS, SECOND_NS + 100 * MS_NS);
-	/* Not for another one, either. */
+	/* A further thread does not change that. */
 	see(process, IDENT + 8, NO_TID);
 	assert_int_equal(thread_names__read(process->names, SECOND_NS + 5 * MS_NS, 1), due_ns);
 	free_process(process);
 }
 
-static void the_main_interpreters_word_counts(void **state)
+static void the_main_interpreters_name_counts(void **state)
 {
 	struct offsets offsets = fake_offsets(12);
 	struct fake_process *process = make_process(&offsets);
@@ -423,7 +423,7 @@ static void a_ring_of_interpreters_ends(void **state)
 	free_process(process);
 }
 
-static void anything_is_safe(void **state)
+static void corrupt_memory_is_safe(void **state)
 {
 	uint64_t random = 88172645463325252ull;
 
@@ -456,18 +456,18 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_version_is_named),
 		cmocka_unit_test(another_threads_name_is_not_taken),
-		cmocka_unit_test(an_ended_threads_ident_names_no_other),
+		cmocka_unit_test(an_ended_thread_does_not_get_the_name_of_its_idents_next_owner),
 		cmocka_unit_test(an_ending_thread_keeps_its_name),
-		cmocka_unit_test(what_is_no_name_is_not_taken),
-		cmocka_unit_test(the_last_name_counts),
-		cmocka_unit_test(names_are_whole_up_to_a_bound),
+		cmocka_unit_test(invalid_names_are_not_taken),
+		cmocka_unit_test(the_latest_name_counts),
+		cmocka_unit_test(names_are_whole_up_to_a_limit),
 		cmocka_unit_test(a_thread_is_looked_for_until_it_is_found),
 		cmocka_unit_test(a_thread_without_a_name_is_looked_for_a_few_times),
 		cmocka_unit_test(many_threads_are_not_read_all_the_time),
-		cmocka_unit_test(the_main_interpreters_word_counts),
+		cmocka_unit_test(the_main_interpreters_name_counts),
 		cmocka_unit_test(a_sub_interpreters_thread_is_named),
 		cmocka_unit_test(a_ring_of_interpreters_ends),
-		cmocka_unit_test(anything_is_safe),
+		cmocka_unit_test(corrupt_memory_is_safe),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

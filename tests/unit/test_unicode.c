@@ -60,7 +60,7 @@ static void ucs_4(void **state)
 	CHECK_UTF8(bounds, "a\xc2\x80\u0800\uffff\U00010000\U0001f40d\U0010ffff");
 }
 
-static void what_utf8_has_not_is_escaped(void **state)
+static void code_points_that_utf8_lacks_are_escaped(void **state)
 {
 	static const uint8_t nul[] = { 'a', 0, 'b' };
 	/* Two surrogates are two code points in Python, even where they would make a pair. */
@@ -188,7 +188,7 @@ static void every_form_is_read(void **state)
 	}
 }
 
-static void what_is_no_str_is_refused(void **state)
+static void invalid_strings_are_refused(void **state)
 {
 	(void)state;
 	for (int minor = 6; minor <= 15; minor++) {
@@ -202,11 +202,11 @@ static void what_is_no_str_is_refused(void **state)
 			if (kind != 1 && kind != 2 && kind != 4)
 				check_refused(&offsets, object, -EINVAL);
 		}
-		/* ASCII, of two bytes a character. */
+		/* ASCII with two bytes per character. */
 		fake_str(&offsets, object, FAKE_ASCII, "abc", 3, 1);
 		*bits = (*bits & ~(7 << 2)) | 2 << 2;
 		check_refused(&offsets, object, -EINVAL);
-		/* Not ready, where this bit says so. */
+		/* Before 3.12, this bit says whether the string is ready. */
 		fake_str(&offsets, object, FAKE_ASCII, "abc", 3, 1);
 		*bits &= 0x7f;
 		if (minor < 12)
@@ -280,7 +280,7 @@ static void long_strings_are_refused(void **state)
 	free(long_text);
 }
 
-static void unreadable_memory_is_told(void **state)
+static void unreadable_memory_is_reported(void **state)
 {
 	struct offsets offsets = fake_offsets(12);
 	size_t page = sysconf(_SC_PAGESIZE);
@@ -299,7 +299,7 @@ static void unreadable_memory_is_told(void **state)
 	fake_str(&offsets, object, FAKE_SEPARATE, "abc", 3, 1);
 	memcpy(object + offsets.unicode_data_any, &nowhere, sizeof(nowhere));
 	check_refused(&offsets, object, -EFAULT);
-	/* A string whose end is that of the mapping, and one that goes on beyond it. */
+	/* A string that ends with the mapping, and one that goes on beyond it. */
 	last = pages + page - offsets.unicode_ascii_size - 3;
 	fake_str(&offsets, last, FAKE_ASCII, "abc", 3, 1);
 	check_read(&offsets, last, "abc");
@@ -314,17 +314,17 @@ int main(void)
 		cmocka_unit_test(latin_1),
 		cmocka_unit_test(ucs_2),
 		cmocka_unit_test(ucs_4),
-		cmocka_unit_test(what_utf8_has_not_is_escaped),
+		cmocka_unit_test(code_points_that_utf8_lacks_are_escaped),
 		cmocka_unit_test(other_kinds_are_refused),
 		cmocka_unit_test(valid_utf8_is_kept),
 		cmocka_unit_test(invalid_utf8_is_escaped),
 		cmocka_unit_test(sanitized_bytes_are_valid),
 		cmocka_unit_test(every_form_is_read),
-		cmocka_unit_test(what_is_no_str_is_refused),
+		cmocka_unit_test(invalid_strings_are_refused),
 		cmocka_unit_test(strings_of_2_7_are_read),
 		cmocka_unit_test(other_objects_of_2_7_are_refused),
 		cmocka_unit_test(long_strings_are_refused),
-		cmocka_unit_test(unreadable_memory_is_told),
+		cmocka_unit_test(unreadable_memory_is_reported),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* A program in this process's own memory, with the data and the interpreters of a Python that its
- * file does not name, and with what only looks like them. */
+/* A fake program in this process's memory.  It has the data and the interpreters of a Python that
+ * its file does not name, and data that only looks like them. */
 #include <elf.h>
 #include <errno.h>
 #include <pthread.h>
@@ -19,11 +19,11 @@
 #include "python/object.h"
 #include "python/unnamed.h"
 
-#define DATA_WORDS  32768 /* some reads */
+#define DATA_WORDS  32768 /* takes several reads */
 #define CODE_BYTES  4096
 #define STATE_WORDS 512
 
-/* Where in the data what is where. */
+/* The places of variables in the data. */
 #define AT   20001 /* interpreters.head, or interp_head */
 #define AUTO 20003 /* autoInterpreterState */
 
@@ -32,7 +32,7 @@
 #define V3_7  0x030710f0
 #define V3_8  0x030812f0
 #define V3_9  0x030912f0
-#define SINCE 0x03070000 /* there is _PyRuntime */
+#define SINCE 0x03070000 /* the first version with _PyRuntime */
 
 struct program {
 	uint64_t *data;
@@ -53,7 +53,7 @@ static uint64_t address_of(const void *what)
 	return (uintptr_t)what;
 }
 
-/* Interpreter INDEX has a thread, the one that calls this, and NEXT behind it. */
+/* Gives interpreter INDEX a thread state, for the calling thread, and the next interpreter NEXT. */
 static void make_interpreter(struct program *program, int index, uint64_t next)
 {
 	const struct offsets *offsets = &program->offsets;
@@ -66,7 +66,7 @@ static void make_interpreter(struct program *program, int index, uint64_t next)
 	put(thread, offsets->tstate_thread_id, pthread_self());
 }
 
-/* Has its list begin with interpreter INDEX; the main one is the first. */
+/* Makes the list begin with interpreter INDEX.  Interpreter 0 is the main one. */
 static void make_list(struct program *program, int index)
 {
 	program->data[AT] = address_of(program->interpreters[index]);
@@ -95,7 +95,7 @@ static struct program *make(uint32_t version, enum build build)
 	put(program->type, offsets->object_type, address_of(program->type));
 	make_interpreter(program, 0, 0);
 	make_list(program, 0);
-	/* What most of a Python's data is, and what a program may keep. */
+	/* Pointers into the data, as a Python has many, and pointers that a program may keep. */
 	for (int i = 0; i < 5000; i++)
 		program->data[i] = address_of(program->data + i);
 	program->data[5001] = address_of(program->interpreters[0]);
@@ -111,7 +111,8 @@ static void add_second(struct program *program)
 	make_list(program, 1);
 }
 
-/* Has PyInterpreterState_Head return the word at INDEX, or what is like it do so. */
+/* Adds a function that returns the word at INDEX.  NEXT: another one like PyInterpreterState_Next
+ * follows, as it follows PyInterpreterState_Head. */
 static void add_function(struct program *program, size_t at, size_t index, bool next)
 {
 	uint8_t *code = program->code + at;
@@ -173,7 +174,7 @@ static struct elf_image *open_file(const struct program *program, struct elf_bud
 	return elf_image__open(fd, budget);
 }
 
-/* Searches PROGRAM and frees it; as unnamed__find(). */
+/* Calls unnamed__find() for PROGRAM, and frees it. */
 static int find(struct program *program, struct runtime *runtime)
 {
 	struct elf_budget budget = { .pid = getpid(), .bytes = 1 << 20 };
@@ -217,7 +218,7 @@ static void expect_error(struct program *program, int error)
 
 static const uint32_t with_runtime[] = { V3_7, V3_8, V3_9 }, without_runtime[] = { V2_7, V3_6 };
 
-static void the_runtime_is_known_by_what_is_behind_its_list(void **state)
+static void the_runtime_is_recognized_by_the_words_after_its_list(void **state)
 {
 	(void)state;
 	for (int i = 0; i < 3; i++) {
@@ -229,7 +230,7 @@ static void the_runtime_is_known_by_what_is_behind_its_list(void **state)
 	}
 }
 
-static void the_newest_is_told_from_the_main_one(void **state)
+static void two_interpreters_tell_the_newest_from_the_main_one(void **state)
 {
 	(void)state;
 	for (int i = 0; i < 2; i++) {
@@ -240,7 +241,7 @@ static void the_newest_is_told_from_the_main_one(void **state)
 	}
 }
 
-static void code_tells_where_both_are_one(void **state)
+static void with_one_interpreter_the_code_decides(void **state)
 {
 	(void)state;
 	for (int i = 0; i < 2; i++) {
@@ -252,7 +253,7 @@ static void code_tells_where_both_are_one(void **state)
 	}
 }
 
-static void nothing_is_guessed_where_code_does_not_tell(void **state)
+static void nothing_is_guessed_if_the_code_does_not_decide(void **state)
 {
 	struct program *none = make(V3_6, BUILD_WITH_GIL), *both = make(V3_6, BUILD_WITH_GIL),
 		       *alone = make(V2_7, BUILD_WITH_GIL);
@@ -266,7 +267,7 @@ static void nothing_is_guessed_where_code_does_not_tell(void **state)
 	expect_error(alone, -ENOTSUP);
 }
 
-static void a_build_that_traces_references_is_told(void **state)
+static void a_build_that_traces_references_is_recognized(void **state)
 {
 	struct program *program = make(V3_6, BUILD_TRACING);
 
@@ -276,7 +277,7 @@ static void a_build_that_traces_references_is_told(void **state)
 	expect_found(make(V3_7, BUILD_TRACING), AT);
 }
 
-static void what_has_not_begun_is_awaited(void **state)
+static void a_python_that_has_not_begun_is_retried(void **state)
 {
 	struct program *program = make(V3_8, BUILD_WITH_GIL);
 
@@ -288,8 +289,8 @@ static void what_has_not_begun_is_awaited(void **state)
 	expect_error(program, -EAGAIN);
 }
 
-/* Each changes one word of what is found otherwise. */
-static void lies_are_not_believed(void **state)
+/* Each case breaks a valid program in one place. */
+static void inconsistent_data_is_not_trusted(void **state)
 {
 	struct offsets offsets;
 
@@ -347,7 +348,7 @@ static void lies_are_not_believed(void **state)
 	}
 }
 
-static void a_circle_of_interpreters_is_no_list(void **state)
+static void a_cycle_of_interpreters_is_not_a_list(void **state)
 {
 	struct program *program = make(V2_7, BUILD_WITH_GIL);
 
@@ -359,7 +360,7 @@ static void a_circle_of_interpreters_is_no_list(void **state)
 	expect_error(program, -EAGAIN);
 }
 
-static void what_leads_to_itself_is_nothing(void **state)
+static void many_pointers_to_themselves_end_the_search(void **state)
 {
 	struct program *program = make(V3_9, BUILD_WITH_GIL);
 
@@ -371,7 +372,7 @@ static void what_leads_to_itself_is_nothing(void **state)
 	expect_error(program, -ENOTSUP);
 }
 
-static void two_lists_are_not_chosen_from(void **state)
+static void two_possible_lists_are_refused(void **state)
 {
 	struct program *runtimes = make(V3_8, BUILD_WITH_GIL), *heads = make(V2_7, BUILD_WITH_GIL);
 
@@ -386,7 +387,7 @@ static void two_lists_are_not_chosen_from(void **state)
 	expect_error(heads, -ENOTSUP);
 }
 
-static void much_is_not_searched_to_the_end(void **state)
+static void too_much_data_is_not_searched(void **state)
 {
 	struct program *large = make(V3_8, BUILD_WITH_GIL);
 	struct program *endless = make(V3_8, BUILD_WITH_GIL);
@@ -412,17 +413,17 @@ static void other_versions_are_refused(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(the_runtime_is_known_by_what_is_behind_its_list),
-		cmocka_unit_test(the_newest_is_told_from_the_main_one),
-		cmocka_unit_test(code_tells_where_both_are_one),
-		cmocka_unit_test(nothing_is_guessed_where_code_does_not_tell),
-		cmocka_unit_test(a_build_that_traces_references_is_told),
-		cmocka_unit_test(what_has_not_begun_is_awaited),
-		cmocka_unit_test(lies_are_not_believed),
-		cmocka_unit_test(a_circle_of_interpreters_is_no_list),
-		cmocka_unit_test(what_leads_to_itself_is_nothing),
-		cmocka_unit_test(two_lists_are_not_chosen_from),
-		cmocka_unit_test(much_is_not_searched_to_the_end),
+		cmocka_unit_test(the_runtime_is_recognized_by_the_words_after_its_list),
+		cmocka_unit_test(two_interpreters_tell_the_newest_from_the_main_one),
+		cmocka_unit_test(with_one_interpreter_the_code_decides),
+		cmocka_unit_test(nothing_is_guessed_if_the_code_does_not_decide),
+		cmocka_unit_test(a_build_that_traces_references_is_recognized),
+		cmocka_unit_test(a_python_that_has_not_begun_is_retried),
+		cmocka_unit_test(inconsistent_data_is_not_trusted),
+		cmocka_unit_test(a_cycle_of_interpreters_is_not_a_list),
+		cmocka_unit_test(many_pointers_to_themselves_end_the_search),
+		cmocka_unit_test(two_possible_lists_are_refused),
+		cmocka_unit_test(too_much_data_is_not_searched),
 		cmocka_unit_test(other_versions_are_refused),
 	};
 

@@ -10,7 +10,7 @@
 
 #include "unwound.h"
 
-/* More than the rows of zlib and the C library take, and less than those of all files. */
+/* Enough for the rows of zlib and the C library, but not for those of all files. */
 #define LITTLE_MEMORY CHUNK_SIZE
 
 static void table_has_the_executable_mappings(void **state)
@@ -64,7 +64,7 @@ static void table_is_in_order(void **state)
 	}
 }
 
-/* By what is to be subtracted, an address is as the file numbers it. */
+/* An address minus the bias is the address in the file. */
 static void table_has_the_bias(void **state)
 {
 	Dl_info library;
@@ -76,8 +76,8 @@ static void table_has_the_bias(void **state)
 	assert_int_equal(mapping_of(SERIAL, vdso_address())->bias, vdso_address());
 }
 
-/* Of the interpreter, and of the C library, at once; of others once they are wanted. */
-static void makes_rows_once_they_are_wanted(void **state)
+/* Rows of the interpreter and the C library are made at once, others once they are wanted. */
+static void makes_rows_when_they_are_wanted(void **state)
 {
 	int opened;
 
@@ -95,15 +95,15 @@ static void makes_rows_once_they_are_wanted(void **state)
 	assert_int_equal(ROW_KIND(row_at(own_address())), ROW_SP);
 	assert_true(has_rows(vdso_address()));
 	assert_int_equal(files_opened, opened);
-	/* Of no process, and what is there already. */
+	/* Rows for an unknown process, and rows that are there already. */
 	unwinder__want(unwinder, SERIAL + 1, own_address());
 	unwinder__want(unwinder, SERIAL, own_address());
 	unwinder__work(unwinder, added_ns + 10 * SECOND);
 	assert_int_equal(unwind_maps.tables_told, 1);
 }
 
-/* The rest has the next turn: at a moment long ago, each is over at once. */
-static void goes_on_another_turn(void **state)
+/* The rest is done in the next turn.  If the given time is long ago, a turn is over at once. */
+static void leaves_the_rest_to_the_next_turn(void **state)
 {
 	(void)state;
 	add(false);
@@ -130,8 +130,8 @@ static void makes_all_rows_at_once(void **state)
 	assert_described(zlib_address());
 }
 
-/* The rows of file NUMBER lead to rules that are there, and are no other file's; returns how many
- * do.  USERS: which file uses a rule, with 1 added. */
+/* Checks that the rules of file NUMBER exist and that no other file uses them.  Returns how many of
+ * its rows have a rule.  USERS: the file that uses each rule, plus 1. */
 static uint32_t count_rules(uint32_t number, uint16_t users[UNWIND_RULES_MAX])
 {
 	const struct unwind_file *file = &unwind_maps.files[number];
@@ -157,7 +157,7 @@ static uint32_t count_rules(uint32_t number, uint16_t users[UNWIND_RULES_MAX])
 	return rules;
 }
 
-static void tells_rules(void **state)
+static void each_file_has_its_own_rules(void **state)
 {
 	static uint16_t users[UNWIND_RULES_MAX];
 	const struct unwind_table *table;
@@ -175,8 +175,8 @@ static void tells_rules(void **state)
 	assert_true(files >= 2);
 }
 
-/* Two processes: a file is read once, and has one number. */
-static void files_serve_all_processes(void **state)
+/* A file that two processes map is read once, and has one number. */
+static void a_shared_file_is_read_once(void **state)
 {
 	int opened;
 
@@ -188,13 +188,14 @@ static void files_serve_all_processes(void **state)
 	assert_int_equal(files_opened, opened);
 	assert_int_equal(mapping_of(SERIAL + 1, own_address())->file,
 			 mapping_of(SERIAL, own_address())->file);
-	/* Neither is read again. */
+	/* Neither the file nor the process is read again. */
 	unwinder__add(unwinder, SERIAL + 1, getpid(), zlib_data(), 0, true);
 	unwinder__work(unwinder, added_ns);
 	assert_int_equal(unwind_maps.tables_told, 2);
 }
 
-/* ADDRESS of what was mapped meanwhile is wanted as often as may be: it is read once a second. */
+/* Maps code and wants rows for it, or for an unknown address if ADDRESS is 0.  The mappings are
+ * read once per second at most. */
 static void reads_again(uint64_t address)
 {
 	uint64_t codes[2] = { 0 };
@@ -221,23 +222,23 @@ static void reads_again(uint64_t address)
 	unmap_code(codes[1]);
 }
 
-static void reads_what_was_mapped_later(void **state)
+static void reads_mappings_made_later(void **state)
 {
 	(void)state;
 	add(false);
 	reads_again(1);
 }
 
-/* A sample that does not know an address. */
-static void reads_what_is_not_known(void **state)
+/* A sample may have no address. */
+static void reads_mappings_again_without_an_address(void **state)
 {
 	(void)state;
 	add(false);
 	reads_again(0);
 }
 
-/* What BPF writes to a table is in the next one, and in that of a process that is forked. */
-static void keeps_what_was_learned(void **state)
+/* What BPF wrote to a table is kept in the next one, and in that of a forked process. */
+static void later_tables_keep_what_bpf_learned(void **state)
 {
 	struct unwind_table *table;
 	uint32_t generation;
@@ -260,8 +261,8 @@ static void keeps_what_was_learned(void **state)
 	assert_int_equal(unwind_maps__table(SERIAL + 2)->anchor, 0);
 }
 
-/* Not before a second has passed since it was added. */
-static void does_not_read_again_at_once(void **state)
+/* Mappings are read again one second after the process was added, at the earliest. */
+static void does_not_read_mappings_again_at_once(void **state)
 {
 	size_t page = sysconf(_SC_PAGESIZE);
 	void *code;
@@ -275,7 +276,7 @@ static void does_not_read_again_at_once(void **state)
 	assert_int_equal(unwind_maps.tables_told, 1);
 	unwinder__work(unwinder, added_ns + SECOND);
 	assert_int_equal(unwind_maps.tables_told, 2);
-	/* What has not changed is not told again, and read half as often. */
+	/* Unchanged mappings are not written again, and are read half as often. */
 	unwinder__want(unwinder, SERIAL, 0);
 	unwinder__work(unwinder, added_ns + 2 * SECOND);
 	assert_int_equal(unwind_maps.tables_told, 2);
@@ -287,7 +288,7 @@ static void does_not_read_again_at_once(void **state)
 	assert_int_equal(unwind_maps.tables_told, 3);
 }
 
-static void ends(void **state)
+static void an_ended_process_keeps_its_names_but_no_table(void **state)
 {
 	const struct unwind_file *own;
 
@@ -298,7 +299,7 @@ static void ends(void **state)
 	unwinder__end(unwinder, SERIAL);
 	unwinder__end(unwinder, SERIAL);
 	assert_null(unwind_maps__table(SERIAL));
-	/* What is on its way still has names. */
+	/* Samples that are still under way get names. */
 	assert_non_null(unwinder__place(unwinder, SERIAL, zlib_address()).file);
 	unwinder__want(unwinder, SERIAL, own_address());
 	unwinder__want(unwinder, SERIAL, 0);
@@ -309,13 +310,13 @@ static void ends(void **state)
 	assert_false(unwinder__place(unwinder, SERIAL, zlib_address()).is_mapped);
 	unwinder__forget(unwinder, SERIAL);
 	unwinder__end(unwinder, SERIAL + 1);
-	/* Without an end before. */
+	/* The process may be forgotten without having ended. */
 	add(false);
 	unwinder__forget(unwinder, SERIAL);
 	assert_null(unwind_maps__table(SERIAL));
 }
 
-static void reads_nothing_of_what_has_gone(void **state)
+static void reads_nothing_of_an_ended_process(void **state)
 {
 	pid_t child = fork();
 
@@ -337,7 +338,7 @@ static void use_little_memory(void)
 	unwinder = unwinder__new(&maps, LITTLE_MEMORY);
 }
 
-/* Has the rows of all files made, for which there is no room. */
+/* Wants the rows of all files, for which there is no room. */
 static void fill(void)
 {
 	const struct unwind_table *table = unwind_maps__table(SERIAL);
@@ -347,7 +348,7 @@ static void fill(void)
 	unwinder__work(unwinder, added_ns);
 }
 
-/* Of each version, and with what -fcf-protection adds. */
+/* The code of each version, with and without what -fcf-protection adds. */
 static void knows_trampolines(void **state)
 {
 	static const struct {
@@ -362,7 +363,7 @@ static void knows_trampolines(void **state)
 		{ "\x55\x48\x89\xe5\xff\xd0\x5d\xc3", 0 },
 	};
 	const size_t count = sizeof(trampolines) / sizeof(trampolines[0]);
-	/* With a page between that is no code, so that each is a mapping. */
+	/* The pages between them are not executable, so that each is a mapping of its own. */
 	char *code = mmap(NULL, 2 * count * PAGE, PROT_READ | PROT_WRITE,
 			  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
@@ -382,7 +383,7 @@ static void knows_trampolines(void **state)
 	munmap(code, 2 * count * PAGE);
 }
 
-static void begins_anew_once_a_minute(void **state)
+static void begins_anew_at_most_once_a_minute(void **state)
 {
 	int64_t anew_ns;
 	int opened;
@@ -415,11 +416,11 @@ static void begins_anew_once_a_minute(void **state)
 	unwinder__work(unwinder, anew_ns + MINUTE);
 	assert_true(files_opened > opened);
 	assert_described(zlib_address());
-	/* All of it is there, so that nothing begins anew. */
+	/* All rows are there, so nothing begins anew. */
 	opened = files_opened;
 	unwinder__work(unwinder, anew_ns + 3 * MINUTE);
 	assert_int_equal(files_opened, opened);
-	/* The next time, two minutes after the last one. */
+	/* It begins anew two minutes after the last time. */
 	fill();
 	unwinder__work(unwinder, anew_ns + 3 * MINUTE - 1);
 	assert_int_equal(files_opened, opened);
@@ -427,8 +428,8 @@ static void begins_anew_once_a_minute(void **state)
 	assert_true(files_opened > opened);
 }
 
-/* In the same moment: what comes of a process before it is read would have no names. */
-static void reads_at_once_what_begins_anew(void **state)
+/* Otherwise samples that come before the process is read would have no names. */
+static void reads_processes_at_once_when_it_begins_anew(void **state)
 {
 	(void)state;
 	use_little_memory();
@@ -440,7 +441,7 @@ static void reads_at_once_what_begins_anew(void **state)
 	assert_described(zlib_address());
 }
 
-static void what_has_ended_is_not_read_anew(void **state)
+static void an_ended_process_is_not_read_anew(void **state)
 {
 	(void)state;
 	use_little_memory();
@@ -454,8 +455,8 @@ static void what_has_ended_is_not_read_anew(void **state)
 	assert_false(unwinder__place(unwinder, SERIAL + 1, zlib_address()).is_mapped);
 }
 
-/* A file server that hangs for a while has no file lost. */
-static void reads_again_what_came_late(void **state)
+/* A file server that hangs for a while costs no file. */
+static void reads_a_late_file_again(void **state)
 {
 	uint64_t missed = reader__missed(getpid());
 	int pipe_ends[2];
@@ -471,7 +472,7 @@ static void reads_again_what_came_late(void **state)
 	assert_int_equal(write(pipe_ends[1], "x", 1), 1);
 	reader__wait(getpid());
 	awaited = 0;
-	/* Beside other work, it may come late once more. */
+	/* On a busy machine, the file may be late once more. */
 	for (int i = 1; i < 60 && !unwinder__place(unwinder, SERIAL, zlib_address()).file; i++) {
 		reader__wait(getpid());
 		unwinder__work(unwinder, added_ns + i * SECOND);
@@ -481,7 +482,7 @@ static void reads_again_what_came_late(void **state)
 	close(pipe_ends[1]);
 }
 
-/* Its file is not there any more when all begins anew. */
+/* The interpreter's file is gone when everything begins anew. */
 static void forgets_which_file_was_the_interpreter(void **state)
 {
 	(void)state;
@@ -496,7 +497,7 @@ static void forgets_which_file_was_the_interpreter(void **state)
 	assert_described(libc_address("lfind"));
 }
 
-static void does_without_any_memory(void **state)
+static void makes_no_tables_without_memory(void **state)
 {
 	int64_t now;
 
@@ -509,7 +510,7 @@ static void does_without_any_memory(void **state)
 	assert_null(unwind_maps__table(SERIAL));
 	assert_int_equal(unwind_maps.made, 0);
 	assert_false(unwinder__place(unwinder, SERIAL, zlib_address()).is_mapped);
-	/* What has not changed is not taken in vain, and read half as often. */
+	/* Unchanged mappings are not processed again, and are read half as often. */
 	now = added_ns + 2 * MINUTE + SECOND;
 	unwinder__want(unwinder, SERIAL, 0);
 	unwinder__work(unwinder, now);
@@ -517,8 +518,8 @@ static void does_without_any_memory(void **state)
 	assert_int_equal(unwinder__work(unwinder, now), now + 2 * SECOND);
 }
 
-/* What the kernel refuses is as if it were not there. */
-static void does_without_what_the_kernel_refuses(void **state)
+/* As long as the kernel refuses to create maps, there are no tables. */
+static void makes_no_tables_while_the_kernel_refuses_maps(void **state)
 {
 	(void)state;
 	unwind_maps.refuse_making = EPERM;
@@ -537,25 +538,25 @@ int main(void)
 		TEST(table_has_the_executable_mappings),
 		TEST(table_is_in_order),
 		TEST(table_has_the_bias),
-		TEST(makes_rows_once_they_are_wanted),
-		TEST(goes_on_another_turn),
+		TEST(makes_rows_when_they_are_wanted),
+		TEST(leaves_the_rest_to_the_next_turn),
 		TEST(makes_all_rows_at_once),
-		TEST(tells_rules),
-		TEST(files_serve_all_processes),
-		TEST(reads_what_was_mapped_later),
-		TEST(reads_what_is_not_known),
-		TEST(keeps_what_was_learned),
-		TEST(does_not_read_again_at_once),
-		TEST(ends),
-		TEST(reads_nothing_of_what_has_gone),
+		TEST(each_file_has_its_own_rules),
+		TEST(a_shared_file_is_read_once),
+		TEST(reads_mappings_made_later),
+		TEST(reads_mappings_again_without_an_address),
+		TEST(later_tables_keep_what_bpf_learned),
+		TEST(does_not_read_mappings_again_at_once),
+		TEST(an_ended_process_keeps_its_names_but_no_table),
+		TEST(reads_nothing_of_an_ended_process),
 		TEST(knows_trampolines),
-		TEST(begins_anew_once_a_minute),
-		TEST(reads_at_once_what_begins_anew),
-		TEST(what_has_ended_is_not_read_anew),
-		TEST(reads_again_what_came_late),
+		TEST(begins_anew_at_most_once_a_minute),
+		TEST(reads_processes_at_once_when_it_begins_anew),
+		TEST(an_ended_process_is_not_read_anew),
+		TEST(reads_a_late_file_again),
 		TEST(forgets_which_file_was_the_interpreter),
-		TEST(does_without_any_memory),
-		TEST(does_without_what_the_kernel_refuses),
+		TEST(makes_no_tables_without_memory),
+		TEST(makes_no_tables_while_the_kernel_refuses_maps),
 	};
 #undef TEST
 

@@ -11,11 +11,11 @@
 #define SECOND 1000000000LL
 #define EPOCH  (1700000000 * SECOND)
 
-/* A machine's two clocks, and the windows that they are cut into. */
+/* The two clocks of a machine, and the windows of a run. */
 struct run {
 	struct wall_clock clock;
 	int64_t now, unix_ns;
-	int64_t end; /* of the window before */
+	int64_t end; /* of the last window */
 };
 
 static struct run begin(void)
@@ -31,8 +31,8 @@ static void set_clock(struct run *run, int64_t by)
 	run->unix_ns += by;
 }
 
-/* A window of so many seconds; checks its order, also while it goes on, and returns by how much the
- * clock was found set. */
+/* Passes a window of SECONDS, and checks that its times are in order.  Returns by how much the
+ * clock was set. */
 static int64_t pass(struct run *run, int seconds)
 {
 	int64_t told = run->clock.begin_unix_ns, next;
@@ -49,20 +49,20 @@ static int64_t pass(struct run *run, int seconds)
 	return wall_clock__cut(&run->clock, run->now, run->unix_ns);
 }
 
-static void nothing_is_set(void **state)
+static void windows_follow_a_clock_that_is_not_set(void **state)
 {
 	struct run run = begin();
 
 	(void)state;
 	for (int i = 1; i < 100; i++) {
-		/* Some time passes between looking at one clock and at the other. */
+		/* Some time passes between the readings of the two clocks. */
 		set_clock(&run, i % 3 * 100 - 100);
 		assert_true(pass(&run, 10) == 0);
 		assert_in_range(run.end - EPOCH, i * 10 * SECOND - 1000, i * 10 * SECOND + 1000);
 	}
 }
 
-static void forward_it_leaps(void **state)
+static void a_clock_set_forward_leaves_a_gap(void **state)
 {
 	struct run run = begin();
 
@@ -76,7 +76,7 @@ static void forward_it_leaps(void **state)
 	assert_true(run.clock.ahead_ns == 0);
 }
 
-static void back_it_is_waited_for(void **state)
+static void windows_run_ahead_of_a_clock_set_back(void **state)
 {
 	struct run run = begin();
 	int windows = 1;
@@ -94,8 +94,8 @@ static void back_it_is_waited_for(void **state)
 	assert_true(run.end == run.unix_ns);
 }
 
-/* And so where it is set again meanwhile, in the same window, too. */
-static void it_may_be_set_again(void **state)
+/* The clock is set again before it has caught up, and twice in one window. */
+static void the_clock_may_be_set_again(void **state)
 {
 	struct run run = begin();
 
@@ -117,10 +117,10 @@ static void it_may_be_set_again(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(nothing_is_set),
-		cmocka_unit_test(forward_it_leaps),
-		cmocka_unit_test(back_it_is_waited_for),
-		cmocka_unit_test(it_may_be_set_again),
+		cmocka_unit_test(windows_follow_a_clock_that_is_not_set),
+		cmocka_unit_test(a_clock_set_forward_leaves_a_gap),
+		cmocka_unit_test(windows_run_ahead_of_a_clock_set_back),
+		cmocka_unit_test(the_clock_may_be_set_again),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

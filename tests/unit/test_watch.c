@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* What becomes of processes, with a kernel side and processes that are made up. */
+/* What the watch does with processes.  The processes and BPF are fakes. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -10,7 +10,7 @@
 
 #include "watch_bench.h"
 
-/* How many of samples that waited come to OUTCOME, where ANSWER is what was found. */
+/* How many of the waiting samples get OUTCOME if the look returns ANSWER. */
 static uint64_t waited_as(int answer, bool begins, enum outcome outcome)
 {
 	struct bench *bench = begin(false);
@@ -27,22 +27,22 @@ static uint64_t waited_as(int answer, bool begins, enum outcome outcome)
 	return samples;
 }
 
-/* Where there is no interpreter when it is found, there was none before. */
-static void what_came_before_its_python_began_is_told_apart(void **state)
+/* If a Python has no interpreter when it is found, it had none before. */
+static void samples_from_before_the_interpreter_are_told_apart(void **state)
 {
 	(void)state;
 	assert_int_equal(waited_as(0, true, OUTCOME_NO_INTERPRETER), 5);
 	assert_int_equal(waited_as(0, false, OUTCOME_NOT_KNOWN_YET), 5);
 }
 
-static void what_came_before_it_was_found_not_supported_is_not(void **state)
+static void earlier_samples_of_an_unsupported_python_are_not_told_apart(void **state)
 {
 	(void)state;
 	assert_int_equal(waited_as(-ENOTSUP, false, OUTCOME_NOT_SUPPORTED), 5);
 }
 
-/* What maps others has time, were it only for that many are mapped by whatever begins. */
-static void what_maps_a_known_python_cannot_wait(void **state)
+/* Other files can wait, if only because each new program maps many. */
+static void a_mapped_file_that_is_a_known_python_cannot_wait(void **state)
 {
 	const struct mapped_file python = { .start = TEXT_START, .part.inode = 1 };
 	const struct mapped_file other = { .start = 2 * TEXT_START, .part.inode = 2 };
@@ -61,7 +61,7 @@ static void what_maps_a_known_python_cannot_wait(void **state)
 	end(bench);
 }
 
-/* What is not walked may be wanted later as well as a Python. */
+/* A process that is not walked is filtered again later, just like a Python. */
 static void assert_is_asked_again(int answer, enum outcome outcome)
 {
 	struct bench *bench = begin(true);
@@ -79,20 +79,20 @@ static void assert_is_asked_again(int answer, enum outcome outcome)
 	end(bench);
 }
 
-static void what_is_not_supported_is_asked_again(void **state)
+static void an_unsupported_python_is_filtered_again(void **state)
 {
 	(void)state;
 	assert_is_asked_again(-ENOTSUP, OUTCOME_NOT_SUPPORTED);
 }
 
-static void what_is_not_readable_is_asked_again(void **state)
+static void an_unreadable_process_is_filtered_again(void **state)
 {
 	(void)state;
 	assert_is_asked_again(-EPERM, OUTCOME_UNREADABLE);
 }
 
-/* It is in the profile, and not taken for one of too many processes. */
-static void a_layout_without_room_is_a_reason(void **state)
+/* The process is in the profile, and does not count as one too many for BPF's map. */
+static void a_process_without_room_for_its_layout_is_refused(void **state)
 {
 	struct bench *bench = begin(false);
 	struct target_process **targets;
@@ -118,7 +118,7 @@ static void sample(struct bench *bench, uint64_t serial, uint64_t samples)
 		   (struct amount){ .count = samples }, OUTCOME_PYTHON, false);
 }
 
-/* The file is known; then what runs it is gone before it can be asked about. */
+/* A process runs a known Python file, but is gone before the filter can be applied. */
 static struct bench *begin_with_a_known_file(void)
 {
 	struct bench *bench = begin(true);
@@ -144,7 +144,7 @@ static struct ledger account(struct bench *bench)
 	return ledger;
 }
 
-static void a_child_of_what_is_unknown_has_its_command(void **state)
+static void a_child_of_an_unknown_process_counts_under_its_command(void **state)
 {
 	struct bench *bench = begin_with_a_known_file();
 	struct ledger ledger;
@@ -162,8 +162,8 @@ static void a_child_of_what_is_unknown_has_its_command(void **state)
 	end(bench);
 }
 
-/* Its program was known to be none, so that nobody told of its exec. */
-static void what_maps_a_file_before_it_is_unknown_has_its_command(void **state)
+/* Its program was known to be no Python, so BPF did not report the exec. */
+static void an_unknown_process_that_mapped_a_file_has_its_command(void **state)
 {
 	struct bench *bench = begin(false);
 	struct ledger ledger = { 0 };
@@ -182,8 +182,8 @@ static void what_maps_a_file_before_it_is_unknown_has_its_command(void **state)
 	end(bench);
 }
 
-/* Its entry is what it was forked as again, and it ends before user space looks. */
-static void what_was_written_over_has_its_command(void **state)
+/* BPF's entry is overwritten with the fork's, and the process ends before user space looks. */
+static void an_overwritten_process_has_its_command(void **state)
 {
 	struct bench *bench = prepare(FOLLOW_CHILDREN, false);
 	struct ledger ledger = { 0 };
@@ -202,8 +202,8 @@ static void what_was_written_over_has_its_command(void **state)
 	end(bench);
 }
 
-/* It could only not be read just then. */
-static void what_turns_out_unwanted_is_not_unknown(void **state)
+/* It just could not be read at that time. */
+static void a_process_that_turns_out_excluded_is_not_unknown(void **state)
 {
 	struct bench *bench = begin_with_a_known_file();
 	struct ledger ledger;
@@ -220,8 +220,8 @@ static void what_turns_out_unwanted_is_not_unknown(void **state)
 	end(bench);
 }
 
-/* The kernel side did not know what its parent is when it forked, or not that it is wanted. */
-static void a_child_of_what_was_found_meanwhile_is_sampled(void **state)
+/* At the fork, BPF did not know what the parent is, or that it is wanted. */
+static void a_child_of_a_python_found_meanwhile_is_sampled(void **state)
 {
 	static const enum target_state forked_as[] = { TARGET_WAITING, TARGET_OTHER };
 
@@ -237,8 +237,8 @@ static void a_child_of_what_was_found_meanwhile_is_sampled(void **state)
 	}
 }
 
-/* Of what was forked it is not known when, until somebody asks for it. */
-static void a_child_that_was_written_over_is_mended(void **state)
+/* The start time of a forked process is unknown until it is read. */
+static void a_child_that_was_overwritten_is_restored(void **state)
 {
 	struct bench *bench = begin(false);
 
@@ -253,7 +253,7 @@ static void a_child_that_was_written_over_is_mended(void **state)
 	end(bench);
 }
 
-/* As BPF has it: a child's rate is its parent's, and another program's is not. */
+/* As in BPF, a child inherits the rate of its parent, and a new program does not. */
 static void a_child_has_the_rate_of_its_parent(void **state)
 {
 	struct bench *bench = begin(false);
@@ -266,7 +266,7 @@ static void a_child_has_the_rate_of_its_parent(void **state)
 	entry_of(CHILD)->rate_shift = 2;
 	tell(bench, PROCESS_FORKED, CHILD, 1001, TARGET_PYTHON, 1000);
 	assert_int_equal(watch__rate_shift(bench->watch, 1001), 2);
-	/* Also where its entry was written over. */
+	/* Also if its entry was overwritten. */
 	*entry_of(CHILD) = (struct target){ .serial = 1001, .state = TARGET_OTHER };
 	look_after(bench, 20);
 	assert_int_equal(entry_of(CHILD)->rate_shift, 2);
@@ -278,7 +278,7 @@ static void a_child_has_the_rate_of_its_parent(void **state)
 	end(bench);
 }
 
-/* A process that forks a child, which is not sampled yet. */
+/* A process forks a child, which is not sampled yet. */
 static struct bench *begin_family(bool filtered)
 {
 	struct bench *bench = begin(filtered);
@@ -306,13 +306,13 @@ static void assert_child_is(struct bench *bench, const char *command)
 	end(bench);
 }
 
-static void a_child_has_the_names_that_it_has_taken(void **state)
+static void a_child_has_the_name_that_it_has_taken(void **state)
 {
 	(void)state;
 	assert_child_is(begin_family(false), "other");
 }
 
-static void a_child_has_none_of_who_has_its_number(void **state)
+static void a_child_does_not_get_the_name_of_a_process_that_reused_its_pid(void **state)
 {
 	struct bench *bench = begin_family(false);
 
@@ -324,8 +324,8 @@ static void a_child_has_none_of_who_has_its_number(void **state)
 	assert_child_is(bench, "parent");
 }
 
-/* Which the kernel side knows only once it begins. */
-static void a_child_has_none_of_what_it_executes(void **state)
+/* BPF reports an exec only once the new program begins. */
+static void a_child_does_not_get_the_name_of_a_program_that_it_executes(void **state)
 {
 	struct bench *bench = begin_family(false);
 
@@ -337,7 +337,7 @@ static void a_child_has_none_of_what_it_executes(void **state)
 	assert_child_is(bench, "parent");
 }
 
-/* It is sampled, and read again some time after that, as COMMAND. */
+/* Process SERIAL is sampled, and is called COMMAND when it is read again later. */
 static void read_as(struct bench *bench, uint64_t serial, const char *command)
 {
 	sample(bench, serial, 1);
@@ -351,8 +351,8 @@ static void look_after_ms(struct bench *bench, int64_t milliseconds)
 	watch__look(bench->watch, bench->now);
 }
 
-/* It may take another name or user soon, and not live for long. */
-static void what_was_just_started_is_read_again_soon(void **state)
+/* It may soon take another name or user, and may not live long. */
+static void a_new_process_is_read_again_soon(void **state)
 {
 	struct bench *bench = begin_family(false);
 
@@ -373,8 +373,8 @@ static void what_was_just_started_is_read_again_soon(void **state)
 	end(bench);
 }
 
-/* What sleeps does not change. */
-static void what_was_not_sampled_is_not_read_again(void **state)
+/* A process that sleeps does not change. */
+static void a_process_without_new_samples_is_not_read_again(void **state)
 {
 	struct bench *bench = begin_family(false);
 
@@ -392,7 +392,7 @@ static void what_was_not_sampled_is_not_read_again(void **state)
 	end(bench);
 }
 
-static void what_is_old_is_not_read_again_soon(void **state)
+static void an_old_process_is_not_read_again_soon(void **state)
 {
 	struct bench *bench = begin_family(false);
 
@@ -408,12 +408,12 @@ static void what_is_old_is_not_read_again_soon(void **state)
 	end(bench);
 }
 
-static void what_was_not_forked_has_the_name_that_it_ends_with(void **state)
+static void a_process_that_was_not_forked_has_its_last_name(void **state)
 {
 	struct bench *bench = begin_family(false);
 
 	(void)state;
-	/* Until the longest wait, 10 s. */
+	/* Until the interval has its maximum, 10 s. */
 	for (int i = 0; i < 8; i++)
 		read_as(bench, 1000, "first");
 	read_as(bench, 1000, "second");
@@ -423,7 +423,7 @@ static void what_was_not_forked_has_the_name_that_it_ends_with(void **state)
 	end(bench);
 }
 
-/* Which is late where it loads something first; but not whenever it changes them. */
+/* A child may take its name late, after loading something.  Later changes are not followed. */
 static void the_names_of_a_child_are_read_again(void **state)
 {
 	static const char *const names[][2] = { { "first", "first" },
@@ -440,7 +440,7 @@ static void the_names_of_a_child_are_read_again(void **state)
 		read_as(bench, 1001, names[i][0]);
 		assert_string_equal(last_command(bench), names[i][1]);
 	}
-	/* It is read as often what a child of it is called. */
+	/* The name of its own child is read as often. */
 	tell(bench, PROCESS_FORKED, GRANDCHILD, 1002, TARGET_PYTHON, 1001);
 	sample(bench, 1002, 1);
 	look_after(bench, 20);
@@ -454,8 +454,8 @@ static void the_names_of_a_child_are_read_again(void **state)
 	end(bench);
 }
 
-/* It is not wanted for that, or not any more. */
-static void a_child_is_not_chosen_by_who_has_its_number(void **state)
+/* The user of the other process neither includes nor excludes the child. */
+static void a_child_is_not_filtered_by_a_process_that_reused_its_pid(void **state)
 {
 	struct bench *bench = begin_family(true);
 	struct target_process **targets;
@@ -469,7 +469,7 @@ static void a_child_is_not_chosen_by_who_has_its_number(void **state)
 	end(bench);
 }
 
-/* One that is not wanted forks a child, of which SAMPLES wait. */
+/* An excluded process forks a child, which has SAMPLES waiting samples. */
 static struct bench *begin_unwanted(uint64_t samples)
 {
 	struct bench *bench = begin(true);
@@ -482,8 +482,8 @@ static struct bench *begin_unwanted(uint64_t samples)
 	return bench;
 }
 
-/* It may not live until it would be asked about otherwise. */
-static void a_child_of_what_is_unwanted_is_asked_soon(void **state)
+/* It may end before the filter is applied at the usual time. */
+static void a_child_of_an_excluded_process_is_filtered_soon(void **state)
 {
 	struct bench *bench = begin_unwanted(0);
 
@@ -498,7 +498,7 @@ static void a_child_of_what_is_unwanted_is_asked_soon(void **state)
 	end(bench);
 }
 
-/* So many samples are of what nobody knows, all under its command. */
+/* Checks that SAMPLES are of unknown processes, all with the command "gone". */
 static void assert_gone(const struct bench *bench, uint64_t samples)
 {
 	struct ledger ledger = { 0 };
@@ -509,7 +509,7 @@ static void assert_gone(const struct bench *bench, uint64_t samples)
 	assert_int_equal(ledger.unknown.commands[0].samples, samples);
 }
 
-static void a_child_that_ended_before_it_was_asked_is_unknown(void **state)
+static void a_child_that_ends_before_it_is_filtered_is_unknown(void **state)
 {
 	struct bench *bench = begin_unwanted(3);
 
@@ -519,7 +519,7 @@ static void a_child_that_ended_before_it_was_asked_is_unknown(void **state)
 	end(bench);
 }
 
-static void a_child_that_executes_before_it_was_asked_is_unknown(void **state)
+static void a_child_that_executes_before_it_is_filtered_is_unknown(void **state)
 {
 	struct bench *bench = begin_unwanted(3);
 
@@ -529,7 +529,7 @@ static void a_child_that_executes_before_it_was_asked_is_unknown(void **state)
 	end(bench);
 }
 
-static void a_child_that_was_not_asked_till_the_end_is_unknown(void **state)
+static void a_child_that_is_not_filtered_by_the_end_is_unknown(void **state)
 {
 	struct bench *bench = begin_unwanted(3);
 	struct ledger ledger = { 0 };
@@ -541,7 +541,7 @@ static void a_child_that_was_not_asked_till_the_end_is_unknown(void **state)
 	end(bench);
 }
 
-static void a_child_that_is_not_wanted_is_not_unknown(void **state)
+static void a_child_that_is_excluded_is_not_unknown(void **state)
 {
 	struct bench *bench = begin_unwanted(3);
 	struct ledger ledger = { 0 };
@@ -555,7 +555,7 @@ static void a_child_that_is_not_wanted_is_not_unknown(void **state)
 	end(bench);
 }
 
-static void a_child_of_what_is_wanted_is_asked_soon(void **state)
+static void a_child_of_a_wanted_process_is_filtered_soon(void **state)
 {
 	struct bench *bench = begin_family(true);
 
@@ -579,7 +579,7 @@ static struct bench *open_named(enum following following)
 	return bench;
 }
 
-/* Has it sampled, and checks whether it IS_PYTHON, and whether that was looked for. */
+/* Begins sampling.  Checks whether the process IS_PYTHON, and how many LOOKS there were at it. */
 static void assert_named_is(struct bench *bench, bool is_python, int looks)
 {
 	struct target_process **targets;
@@ -595,8 +595,8 @@ static void assert_named_is(struct bench *bench, bool is_python, int looks)
 	end(bench);
 }
 
-/* What it runs when sampling begins counts, not what it ran when it was opened. */
-static void what_was_named_is_looked_for(void **state)
+/* The program that it runs when sampling begins counts, not that when it was opened. */
+static void a_named_process_is_looked_at(void **state)
 {
 	struct bench *bench = open_named(FOLLOW_NONE);
 
@@ -607,7 +607,7 @@ static void what_was_named_is_looked_for(void **state)
 	assert_named_is(bench, false, 1);
 }
 
-static void what_has_its_number_by_now_is_not_sampled(void **state)
+static void a_process_that_reused_the_pid_is_not_sampled(void **state)
 {
 	struct bench *bench = open_named(FOLLOW_CHILDREN);
 
@@ -622,36 +622,36 @@ static void what_has_its_number_by_now_is_not_sampled(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(what_came_before_its_python_began_is_told_apart),
-		cmocka_unit_test(what_came_before_it_was_found_not_supported_is_not),
-		cmocka_unit_test(what_maps_a_known_python_cannot_wait),
-		cmocka_unit_test(what_is_not_supported_is_asked_again),
-		cmocka_unit_test(what_is_not_readable_is_asked_again),
-		cmocka_unit_test(a_layout_without_room_is_a_reason),
-		cmocka_unit_test(a_child_of_what_is_unknown_has_its_command),
-		cmocka_unit_test(what_maps_a_file_before_it_is_unknown_has_its_command),
-		cmocka_unit_test(what_was_written_over_has_its_command),
-		cmocka_unit_test(what_turns_out_unwanted_is_not_unknown),
-		cmocka_unit_test(a_child_that_was_written_over_is_mended),
+		cmocka_unit_test(samples_from_before_the_interpreter_are_told_apart),
+		cmocka_unit_test(earlier_samples_of_an_unsupported_python_are_not_told_apart),
+		cmocka_unit_test(a_mapped_file_that_is_a_known_python_cannot_wait),
+		cmocka_unit_test(an_unsupported_python_is_filtered_again),
+		cmocka_unit_test(an_unreadable_process_is_filtered_again),
+		cmocka_unit_test(a_process_without_room_for_its_layout_is_refused),
+		cmocka_unit_test(a_child_of_an_unknown_process_counts_under_its_command),
+		cmocka_unit_test(an_unknown_process_that_mapped_a_file_has_its_command),
+		cmocka_unit_test(an_overwritten_process_has_its_command),
+		cmocka_unit_test(a_process_that_turns_out_excluded_is_not_unknown),
+		cmocka_unit_test(a_child_that_was_overwritten_is_restored),
 		cmocka_unit_test(a_child_has_the_rate_of_its_parent),
-		cmocka_unit_test(a_child_of_what_was_found_meanwhile_is_sampled),
-		cmocka_unit_test(a_child_has_the_names_that_it_has_taken),
-		cmocka_unit_test(a_child_has_none_of_who_has_its_number),
-		cmocka_unit_test(a_child_has_none_of_what_it_executes),
+		cmocka_unit_test(a_child_of_a_python_found_meanwhile_is_sampled),
+		cmocka_unit_test(a_child_has_the_name_that_it_has_taken),
+		cmocka_unit_test(a_child_does_not_get_the_name_of_a_process_that_reused_its_pid),
+		cmocka_unit_test(a_child_does_not_get_the_name_of_a_program_that_it_executes),
 		cmocka_unit_test(the_names_of_a_child_are_read_again),
-		cmocka_unit_test(what_was_not_forked_has_the_name_that_it_ends_with),
-		cmocka_unit_test(what_was_just_started_is_read_again_soon),
-		cmocka_unit_test(what_was_not_sampled_is_not_read_again),
-		cmocka_unit_test(what_is_old_is_not_read_again_soon),
-		cmocka_unit_test(a_child_is_not_chosen_by_who_has_its_number),
-		cmocka_unit_test(a_child_of_what_is_unwanted_is_asked_soon),
-		cmocka_unit_test(a_child_that_ended_before_it_was_asked_is_unknown),
-		cmocka_unit_test(a_child_that_executes_before_it_was_asked_is_unknown),
-		cmocka_unit_test(a_child_that_was_not_asked_till_the_end_is_unknown),
-		cmocka_unit_test(a_child_that_is_not_wanted_is_not_unknown),
-		cmocka_unit_test(a_child_of_what_is_wanted_is_asked_soon),
-		cmocka_unit_test(what_was_named_is_looked_for),
-		cmocka_unit_test(what_has_its_number_by_now_is_not_sampled),
+		cmocka_unit_test(a_process_that_was_not_forked_has_its_last_name),
+		cmocka_unit_test(a_new_process_is_read_again_soon),
+		cmocka_unit_test(a_process_without_new_samples_is_not_read_again),
+		cmocka_unit_test(an_old_process_is_not_read_again_soon),
+		cmocka_unit_test(a_child_is_not_filtered_by_a_process_that_reused_its_pid),
+		cmocka_unit_test(a_child_of_an_excluded_process_is_filtered_soon),
+		cmocka_unit_test(a_child_that_ends_before_it_is_filtered_is_unknown),
+		cmocka_unit_test(a_child_that_executes_before_it_is_filtered_is_unknown),
+		cmocka_unit_test(a_child_that_is_not_filtered_by_the_end_is_unknown),
+		cmocka_unit_test(a_child_that_is_excluded_is_not_unknown),
+		cmocka_unit_test(a_child_of_a_wanted_process_is_filtered_soon),
+		cmocka_unit_test(a_named_process_is_looked_at),
+		cmocka_unit_test(a_process_that_reused_the_pid_is_not_sampled),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* BPF's maps of what unwinding needs, as user space writes them, in this test's own memory.  For
- * tests with bpf_map_create, bpf_map_update_elem and bpf_map_delete_elem wrapped. */
+/* BPF's maps for unwinding, as user space writes them, in the test's own memory.  For tests with
+ * bpf_map_create, bpf_map_update_elem and bpf_map_delete_elem wrapped. */
 #ifndef PYBPFPROF_TESTS_UNWIND_MAPS_H
 #define PYBPFPROF_TESTS_UNWIND_MAPS_H
 
@@ -13,7 +13,7 @@
 #include "pybpfprof.h"
 #include "wrap.h"
 
-/* No descriptor of a process has such a number. */
+/* No process has descriptors with such numbers. */
 enum { CHUNKS_FD = 1 << 20, FILES_FD, RULES_FD, TABLES_FD };
 
 #define FAKE_TABLES_MAX 8
@@ -40,7 +40,7 @@ static inline void unwind_maps__clear(void)
 	memset(&unwind_maps, 0, sizeof(unwind_maps));
 }
 
-/* A chunk's memory, which is written through mmap as a map's is. */
+/* Creates the memory of a chunk, which is written through mmap as that of a BPF map is. */
 WRAP(int, bpf_map_create, enum bpf_map_type type, const char *name, __u32 key_bytes,
      __u32 value_bytes, __u32 entries, const struct bpf_map_create_opts *options)
 {
@@ -76,7 +76,7 @@ static inline int install_chunk(uint32_t number, int fd)
 	return 0;
 }
 
-/* A sample may come between any two writes: what says that there are rows has to be the last. */
+/* A sample may come between any two writes, so the field that announces rows must come last. */
 static inline int tell_file_entry(uint32_t number, const struct unwind_file *file)
 {
 	struct unwind_file whole = unwind_maps.files[number];
@@ -155,7 +155,7 @@ WRAP(int, bpf_map_delete_elem, int fd, const void *key)
 	return 0;
 }
 
-/* A word of the chunks. */
+/* Word NUMBER of the chunks. */
 static inline uint32_t unwind_maps__word(uint32_t number)
 {
 	const uint32_t *chunk = unwind_maps.chunks[number / CHUNK_ROWS];
@@ -164,7 +164,7 @@ static inline uint32_t unwind_maps__word(uint32_t number)
 	return chunk[number % CHUNK_ROWS];
 }
 
-/* As bpf/native.bpf.h does it: within one chunk, in 9 steps. */
+/* The search of bpf/native.bpf.h: within one chunk, in 9 steps. */
 static inline uint32_t search_rows(uint32_t before, uint32_t count, uint32_t low)
 {
 	const uint32_t *chunk = unwind_maps.chunks[before / CHUNK_ROWS];

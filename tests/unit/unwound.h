@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* An unwinder, and this process, which maps itself, the C library, zlib and the vDSO. */
+/* An unwinder for this process, which maps its program, the C library, zlib and the vDSO. */
 #ifndef PYBPFPROF_TESTS_UNWOUND_H
 #define PYBPFPROF_TESTS_UNWOUND_H
 
@@ -26,10 +26,10 @@ static const struct unwinder_maps maps = { CHUNKS_FD, FILES_FD, RULES_FD, TABLES
 
 static struct unwinder *unwinder;
 
-/* No turn is over so far ahead of the clock. */
+/* If the given time is this far ahead of the clock, no turn runs out of time. */
 #define AHEAD_NS (60 * MINUTE)
 
-/* When what was added was read; a second later it may be read again. */
+/* When the added process was read.  A second later it may be read again. */
 static int64_t added_ns;
 
 static inline int set_up(void **state)
@@ -49,7 +49,7 @@ static inline int tear_down(void **state)
 	return 0;
 }
 
-/* A function of this program, and ones of libraries. */
+/* A function of this program; the next ones find functions of libraries. */
 __attribute__((noinline, unused)) static int own_function(int number)
 {
 	__asm__ volatile("" : "+r"(number));
@@ -66,7 +66,7 @@ static inline uint64_t zlib_address(void)
 	return (uintptr_t)dlsym(RTLD_DEFAULT, "zlibVersion");
 }
 
-/* Itself: the sanitizers stand in for some of its functions. */
+/* Finds it in the C library itself, because sanitizers replace some of its functions. */
 static inline uint64_t libc_address(const char *name)
 {
 	void *library = dlopen("libc.so.6", RTLD_LAZY | RTLD_NOLOAD);
@@ -82,7 +82,7 @@ static inline uint64_t vdso_address(void)
 	return getauxval(AT_SYSINFO_EHDR);
 }
 
-/* The data of zlib, as if it were an interpreter. */
+/* Finds the data of zlib, which stands for an interpreter. */
 static inline int find_data(struct dl_phdr_info *info, size_t size, void *data)
 {
 	(void)size;
@@ -113,7 +113,7 @@ static inline void add(bool whole)
 
 	added_ns = now_ns() + AHEAD_NS;
 	unwinder__add(unwinder, SERIAL, getpid(), zlib_data(), 0, whole);
-	/* Beside other work, a page of a file may take long to come. */
+	/* On a busy machine, a page of a file may take long to load. */
 	do {
 		missed = reader__missed(getpid());
 		reader__wait(getpid());
@@ -143,7 +143,7 @@ static inline const struct unwind_mapping *mapping_at(uint32_t number)
 	return (const struct unwind_mapping *)chunk + number % CHUNK_MAPPINGS;
 }
 
-/* What the table of a process has for ADDRESS, as BPF sees it; NULL: nothing. */
+/* The mapping of ADDRESS in the table of process SERIAL, as BPF sees it; NULL: there is none. */
 static inline const struct unwind_mapping *mapping_of(uint64_t serial, uint64_t address)
 {
 	const struct unwind_table *table = unwind_maps__table(serial);
@@ -171,7 +171,7 @@ static inline bool has_rows(uint64_t address)
 	return file_of(address)->pages;
 }
 
-/* As BPF finds it. */
+/* The row that BPF finds for ADDRESS. */
 static inline uint32_t row_at(uint64_t address)
 {
 	return unwind_maps__row(file_of(address), address - mapping_of(SERIAL, address)->bias);
@@ -180,7 +180,7 @@ static inline uint32_t row_at(uint64_t address)
 static inline void assert_described(uint64_t address)
 {
 	assert_int_not_equal(ROW_KIND(row_at(address)), ROW_NONE);
-	/* A function begins where its caller's return address is the last that was pushed. */
+	/* Where a function begins, the return address is the last word on the stack. */
 	assert_int_equal(row_at(address) & ~(ROW_PLUMBING | ROW_EVAL_LOOP | 0xff),
 			 ROW(ROW_SP, 1, 0));
 }

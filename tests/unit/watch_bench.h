@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A watch of processes that are made up, as is its kernel side (fake_kernel.h). */
+/* A watch with fake processes and a fake BPF (fake_kernel.h). */
 #ifndef PYBPFPROF_TESTS_WATCH_BENCH_H
 #define PYBPFPROF_TESTS_WATCH_BENCH_H
 
@@ -24,22 +24,22 @@
 #define TEXT_START 0x1000
 #define START_TIME 7
 
-/* What is found where user space looks. */
+/* What user space finds when it looks at a process. */
 static struct {
 	bool is_gone;
 	uid_t uid;
-	int answer;  /* of target__look ... */
-	bool begins; /* ... and that its Python has not begun */
+	int answer;  /* the result of target__look */
+	bool begins; /* its Python has not begun yet */
 	int64_t took_ns;
 	int looks;
 	size_t listed; /* how many processes there are */
-	int lists;     /* how often that was looked at */
+	int lists;     /* how often they were listed */
 	const char *command;
 	bool executes, has_executed; /* since it was forked */
 	uint64_t start_time;
 } process;
 
-/* All clocks: it takes a moment to look at one, and a look at a process took_ns. */
+/* All clocks.  Each reading takes a moment, and a look at a process took_ns. */
 static int64_t clock_at_ns = 1000 * NS_PER_S;
 
 WRAP(int, clock_gettime, clockid_t clock, struct timespec *time)
@@ -170,7 +170,7 @@ struct bench {
 	struct process_filter filter;
 	struct symbolizer_options naming;
 	struct watch *watch;
-	int64_t now; /* later than the clock's: what has to wait is done at once */
+	int64_t now; /* ahead of the clock, so that no work has to wait */
 };
 
 static inline struct bench *prepare(enum following following, bool filtered)
@@ -198,7 +198,7 @@ static inline void begin_sampling(struct bench *bench)
 		watch__begin(bench->watch, NULL, bench->symbolizer, bench->counts, bench->now), 0);
 }
 
-/* Where LISTED processes run already, which take so long to be looked at. */
+/* LISTED processes already run, and a look at one takes TOOK_NS. */
 static inline struct bench *begin_among(size_t listed, int64_t took_ns, bool filtered)
 {
 	struct bench *bench = prepare(FOLLOW_ALL, filtered);
@@ -225,7 +225,7 @@ static inline void end(struct bench *bench)
 	free(bench);
 }
 
-/* The kernel side tells that, which it has in its map, but for an end. */
+/* BPF reports EVENT, after it has updated its map; the end of a process clears its entry. */
 static inline void tell(struct bench *bench, enum process_event event, pid_t pid, uint64_t serial,
 			enum target_state state, uint64_t before)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What a test gives its own answers to, instead of another module (ld's --wrap). */
+/* Replaces a function of another module in a test (ld's --wrap). */
 #ifndef PYBPFPROF_WRAP_H
 #define PYBPFPROF_WRAP_H
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// Runs in speedscope's own page, as the script that its command line would hand it.  Loads the
-// file `input` ({name, base64}) and leaves in the page, as base64, what speedscope has made of it:
-// {"saved": what its "save" command writes} or {"failed": why}.
+// Runs in speedscope's own page, like the script that its command line generates.  Loads the file
+// `input` ({name, base64}) and puts the result into the page, as base64 of JSON:
+// {"saved": the output of speedscope's "save" command} or {"failed": the reason}.
 "use strict";
 
 function report(result) {

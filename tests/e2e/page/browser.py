@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Chromium without a window, driven as a person would, through plain WebDriver."""
+"""Headless Chromium, driven with a user's input through plain WebDriver."""
 
 import base64
 import json
@@ -21,23 +21,23 @@ KEYS = {"Enter": "\ue007", "Escape": "\ue00c", "ArrowUp": "\ue013", "ArrowDown":
 SWITCHES = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
             "--disable-background-networking", "--disable-component-update", "--disable-sync",
             "--disable-dev-shm-usage", "--force-device-scale-factor=1", "--hide-scrollbars",
-            # In place of a port of localhost, a name that a bare system does not know.
+            # A pipe instead of a port of localhost, a name that a bare system cannot resolve.
             "--remote-debugging-pipe"]
 
 
 def wait(condition):
-    """Returns when that holds, or after a minute: what a test asserts then says more."""
+    """Returns once CONDITION holds, or after a minute.  The assertions of the test then fail with a better message."""
     patience = time.monotonic() + 60
     while not condition() and time.monotonic() < patience:
         time.sleep(0.05)
 
 
 class WebDriverError(Exception):
-    """What the driver answered instead of a value."""
+    """An error that the driver returned."""
 
 
 class Browser:
-    """One window of a browser of its own."""
+    """One window in its own browser process."""
 
     def __init__(self, driver, chromium, folder, size=(1280, 800)):
         self.folder = folder
@@ -74,7 +74,7 @@ class Browser:
         self.base += "/session/" + answer["sessionId"]
         self.cdp("Emulation.setDeviceMetricsOverride", width=size[0], height=size[1],
                  deviceScaleFactor=1, mobile=False)
-        # A window without focus, as one has for a moment on a busy machine, gets no keys.
+        # On a busy machine the window may briefly lack focus, and would then get no keys.
         self.cdp("Emulation.setFocusEmulationEnabled", enabled=True)
 
     def ask(self, method, path, body=None):
@@ -99,7 +99,7 @@ class Browser:
             self.log.close()
 
     def cdp(self, command, **parameters):
-        """A command of the DevTools protocol."""
+        """Runs a command of the DevTools protocol."""
         return self.ask("POST", "/goog/cdp/execute", {"cmd": command, "params": parameters})
 
     def resize(self, width, height):
@@ -107,18 +107,18 @@ class Browser:
                  deviceScaleFactor=1, mobile=False)
 
     def prefer(self, scheme):
-        """Makes the system's colours "light" or "dark"."""
+        """Sets the preferred colour scheme, "light" or "dark"."""
         self.cdp("Emulation.setEmulatedMedia",
                  features=[{"name": "prefers-color-scheme", "value": scheme}])
 
     def open(self, url):
-        """Opens a page as if for the first time."""
+        """Loads a page afresh."""
         self.ask("POST", "/url", {"url": "about:blank"})
         self.ask("POST", "/url", {"url": url})
         self.await_paint()
 
     def await_paint(self):
-        """Until a page is painted for the first time, Chromium drops what is typed."""
+        """Waits for the first paint.  Until then Chromium drops keys."""
         wait(lambda: self.run("return performance.getEntriesByType('paint').length"))
 
     def reload(self):
@@ -133,22 +133,22 @@ class Browser:
         return self.ask("GET", "/url")
 
     def run(self, script, *arguments):
-        """The value of a script's `return`."""
+        """Runs a script and returns its `return` value."""
         return self.ask("POST", "/execute/sync", {"script": script, "args": list(arguments)})
 
     def find(self, selector):
         return self.ask("POST", "/element", {"using": "css selector", "value": selector})[ELEMENT]
 
     def enter(self, selector):
-        """Goes into a frame: what is run, found and clicked from now on is in there."""
+        """Enters a frame: later commands apply to its document."""
         self.ask("POST", "/frame", {"id": {ELEMENT: self.find(selector)}})
 
     def click(self, selector):
-        """Clicks an element as a person would: it must be visible and not covered."""
+        """Clicks an element with the mouse: it must be visible and not covered."""
         self.ask("POST", "/element/%s/click" % self.find(selector))
 
     def choose(self, selector, text):
-        """Chooses the option of a menu whose text contains TEXT."""
+        """Chooses the menu option whose text contains TEXT."""
         done = self.run("""
             const menu = document.querySelector(arguments[0]);
             const option = [...menu.options].find((each) => each.text.includes(arguments[1]));
@@ -163,7 +163,7 @@ class Browser:
         return self.run("return document.querySelector(arguments[0]).textContent", selector)
 
     def point(self, x, y, press=True):
-        """Moves the mouse there, and clicks."""
+        """Moves the mouse there, and clicks if PRESS."""
         actions = [{"type": "pointerMove", "x": round(x), "y": round(y), "duration": 0}]
         if press:
             actions += [{"type": "pointerDown", "button": 0}, {"type": "pointerUp", "button": 0}]
@@ -171,7 +171,7 @@ class Browser:
             {"type": "pointer", "id": "mouse", "actions": actions}]})
 
     def press(self, *keys):
-        """Presses keys one after another, "Control+f" together."""
+        """Presses keys one after another.  The parts of "Control+f" are pressed together."""
         actions = []
         for key in keys:
             parts = key.split("+") if len(key) > 1 else [key]
@@ -185,7 +185,7 @@ class Browser:
         self.press(*text)
 
     def messages(self):
-        """What the console has said since it was last asked, security violations included."""
+        """The console's messages since the last call, including security violations."""
         return [entry["message"] for entry in self.ask("POST", "/se/log", {"type": "browser"})]
 
     def screenshot(self, path):
@@ -194,6 +194,6 @@ class Browser:
 
 
 def find_browser():
-    """The paths of Chromium and of its driver, each None where there is none."""
+    """The paths of Chromium and of its driver; None if missing."""
     path = os.environ["PATH"] + ":/usr/lib/chromium:/usr/sbin:/sbin"
     return shutil.which("chromium", path=path), shutil.which("chromedriver", path=path)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The page of a profile that tests/programs/synthetic_profile.c has made, in Chromium.
+"""Pages of profiles made by tests/programs/synthetic_profile.c, in Chromium.
 
 `plain` has 110 samples:
 
@@ -16,8 +16,8 @@
     30             10 [no Python on this thread]           python3 -c pass
     40 idle.py     none
 
-`native` has 80, the last three rows on the second thread; dot and pool are extensions', list_sort
-and take_gil the interpreter's, dot has two addresses:
+`native` has 80, the last three rows on the second thread.  dot and pool belong to extensions, list_sort and
+take_gil to the interpreter.  dot has two addresses:
 
     10  main > Loader.load             8  main > list_sort > Loader.load
     20  main > dot                    12  main > dot > exc_page_fault
@@ -59,14 +59,14 @@ class Page:
         return self
 
     def parts(self):
-        """What is before the profile in the file, the profile from its JSON, and what is behind it."""
+        """The text before the profile, the decoded profile and the text after it."""
         with open(self.address[len("file://"):], encoding="utf-8") as file:
             head, data, tail = re.split(r'(?<=id="profile">)(.*?)(?=</script>)', file.read(),
                                         maxsplit=1, flags=re.DOTALL)
         return head, json.loads(data), tail
 
     def changed(self, change):
-        """The page with CHANGE(its profile) applied, as another page."""
+        """Another page, whose profile CHANGE(profile) has modified."""
         head, profile, tail = self.parts()
         path = self.address[len("file://"):] + ".changed.html"
         change(profile)
@@ -75,7 +75,7 @@ class Page:
         return Page(self.browser, path)
 
     def renew(self, *changes):
-        """Gives the open page its own profile, with all CHANGES applied, as the agent's page does."""
+        """Renews the open page with its own profile after all CHANGES, as the agent's page does."""
         profile = self.parts()[1]
         for change in changes:
             change(profile)
@@ -107,7 +107,7 @@ class Page:
         return self.ask("state()[arguments[0]]", key)
 
     def scroll(self, pixels):
-        """Scrolls the graph, until the page knows."""
+        """Scrolls the graph, and waits for the scroll event."""
         self.browser.run("""
             const stage = document.getElementById("stage");
             return new Promise((done) => {
@@ -125,13 +125,13 @@ class Page:
         return self.ask("shares()")
 
     def open_processes(self, words=""):
-        """The rows of the menu of processes that have WORDS in them: [name, whose, share]."""
+        """Opens the process menu, types WORDS, and returns the matching rows: [name, owner, share]."""
         self.browser.click("#process-open")
         self.browser.type(words)
         return self.browser.run(ROWS)
 
     def choose_process(self, words):
-        """Chooses the first row that has WORDS in it."""
+        """Chooses the first process that matches WORDS."""
         assert self.open_processes(words), "no process like " + words
         self.browser.press("Enter")
 
@@ -182,7 +182,7 @@ def plain_page(make_page):
 
 
 def watched(page):
-    """The page, just opened, and at the end without a message in the console."""
+    """Opens the page, and checks at the test's end that the console has no messages."""
     browser = page.browser
     browser.resize(1280, 800)
     browser.prefer("light")

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What colours the graph's frames have on the canvas."""
+"""The colours of the graph's frames on the canvas."""
 
 import re
 
 
 def colours(browser, x, y, width, height):
-    """The colours of a part of the canvas, and how many pixels each has."""
+    """{colour: pixels} of a part of the canvas."""
     return browser.run("""
         const canvas = document.getElementById("canvas"), box = canvas.getBoundingClientRect();
         const context = new OffscreenCanvas(arguments[2], arguments[3]).getContext("2d");
@@ -20,7 +20,7 @@ def colours(browser, x, y, width, height):
 
 
 def fill(page, label, at=2):
-    """The colour most of a frame's rectangle has, in three of its rows from AT on."""
+    """The most frequent colour in a frame's rectangle, in three rows of pixels from AT on."""
     box = page.box(label)
     counts = colours(page.browser, int(box["x"]) + 2, box["y"] + at, int(box["width"]) - 5, 3)
     return max(counts, key=counts.get)
