@@ -196,7 +196,12 @@ static __always_inline struct event_counters *counters_of(__u32 cpu, __u32 event
 {
 	struct cpu_counters *counted = bpf_map_lookup_elem(&counters, &cpu);
 
-	return counted ? &counted->of[event] : 0;
+	if (!counted)
+		return 0;
+	/* The verifier refuses arithmetic on a pointer before the check.  The compiler must not do
+	 * it there. */
+	barrier_var(counted);
+	return &counted->of[event];
 }
 
 /* Walks the current thread's stack and counts it as a sample of EVENT.  WALK has its target and its

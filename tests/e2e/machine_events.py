@@ -9,13 +9,13 @@ SECONDS, RATE = "1", "999"
 READS = "syscalls:sys_exit_read:ret"
 
 
-def make_event_jobs(contents):
-    """{name: job}."""
+def make_event_jobs(contents, environment=()):
+    """{name: job}.  They must come before jobs that lock the machine down."""
     def describe_program(python, *command):
         return describe(image.guest_command(python) + ["-S", *command], 0)
 
     def describe_run(program, *arguments):
-        return describe_job([PROFILER, *OUTPUTS, "-d", SECONDS, *arguments], [program])
+        return describe_job([PROFILER, *OUTPUTS, "-d", SECONDS, *arguments], [program], environment=environment)
     first, last = contents.pythons()[0], contents.pythons()[-1]
     reader = describe_program(first, "/programs/reads.py")
     return {"waits": describe_run(describe_program(first, "/programs/waits.py"), "--off-cpu", "-k"),

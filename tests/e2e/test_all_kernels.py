@@ -39,6 +39,8 @@ VERIFIED = re.compile(r"^verifier: (\w+) (\d+)$", re.MULTILINE)
 KNOWN_WITHIN_S = 0.02
 # A message of -v if the kernel cannot trace functions.
 ASKED = "does not report file mappings"
+# The newer compiler's BPF program is loaded in place of the profiler's own.
+NEWER_ONE = {"LD_PRELOAD": "/verifier_cost.so", "BPF_OBJECT": "/" + NEWER}
 KEPT = re.compile(r"^CapPrm:\t(\w+)$", re.MULTILINE)
 
 
@@ -77,7 +79,8 @@ def initrd(binary, tmp_path_factory):
         has_newer = os.path.exists(newer)
         containers, of_them = make_containers(contents)
         return build_image(str(tmp_path_factory.mktemp("image")), binary, contents,
-                           {**make_jobs(contents, has_newer), **make_event_jobs(contents)},
+                           {**make_event_jobs(contents, NEWER_ONE if has_newer else {}),
+                            **make_jobs(contents, has_newer)},
                            {CONFIG_THERE: CONFIG, **({"/" + NEWER: newer} if has_newer else {})},
                            contained.files([*containers, contained.with_profiler(of_them)]))
     return make
