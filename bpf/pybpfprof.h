@@ -3,8 +3,9 @@
  * The types that BPF (bpf/) and user space (user/) share.  They are declared only here.
  *
  * Each CPU owns its `struct cpu_counters` and its buckets of slots.  They are in arrays that user
- * space maps.  Only the CPU writes them, and every counter only grows: user space takes differences
- * and never resets anything.
+ * space maps.  Only the CPU counts samples there.  User space has further buckets, for threads that
+ * wait already when they are found.  The end of a wait adds its time to any slot, atomically. Every
+ * counter only grows: user space takes differences and never resets anything.
  */
 #ifndef PYBPFPROF_H
 #define PYBPFPROF_H

@@ -28,7 +28,8 @@ GUIDES = [README, *sorted((TOP / "docs").glob("*.md")), TOP / "SECURITY.md"]
 DOCUMENTS = [*GUIDES, TOP / "CHANGELOG.md", CONTRIBUTING]
 SOURCES = ("bpf", "deploy", "offsets", "tests", "user")
 VERBS = ("record", "agent", "report", "check", "events")
-PROVED = ("prove accuracy", "prove events", "prove performance", "prove waiting")
+PROVED = tuple(f"prove {part}" for part in ("truth", "lines", "interpreters", "events", "waiting", "kernels", "aarch64",
+                                           "performance"))
 
 README_LINES, README_BYTES, SENTENCE_WORDS = 150, 12 * 1024, 35
 PHRASES_HEADING = "## Refused phrases"

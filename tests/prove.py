@@ -21,8 +21,6 @@ from runner import Result, say
 FOLDER = os.path.join(runner.OUTPUT, "prove")
 FUZZ_SECONDS = 300
 CHI_SQUARE_P = 1e-6
-# The parts whose reports share a block of docs/accuracy.md.  Any other part may have its own block.
-ACCURACY = ("truth", "lines", "interpreters", "kernels", "aarch64")
 
 
 def build_backends(*names):
@@ -179,8 +177,6 @@ def publish():
     path = os.path.join("docs", "accuracy.md")
     with open(path, encoding="utf-8") as file:
         text = file.read()
-    if all(name in reports for name in ACCURACY):
-        text = renew(text, "accuracy", "\n".join(reports[name] for name in ACCURACY))
     for name, report in reports.items():
         text = renew(text, name, report)
     with open(path, "w", encoding="utf-8") as file:

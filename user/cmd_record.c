@@ -60,7 +60,7 @@ static char *check_targets(const struct options *options)
 	if (!options->all && !options->subprocesses && !plan->command &&
 	    !process_filter__is_empty(&plan->filter))
 		return xstrdup("--comm, --cgroup, --container, --uid and --exclude filter the "
-			       "processes of -a or -s: add one of these");
+			       "processes of -a, -s or --: add one of these");
 	return NULL;
 }
 
@@ -424,7 +424,8 @@ const struct verb verb_record = {
 		"       pybpfprof report --store DIR [OPTION...]   show what the agent stored\n"
 		"       pybpfprof events                           list what -e can sample\n"
 		"\n"
-		"For the options of check, agent and report: pybpfprof check --help, and so on.\n",
+		"For the options of agent, report, check and events: pybpfprof agent --help, and "
+		"so on.\n",
 	.tail = "Examples:\n"
 		"  sudo pybpfprof --pid 1234 --duration 30\n"
 		"  sudo pybpfprof -s -p 1234 -d 60 -o server.html\n"

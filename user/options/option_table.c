@@ -262,7 +262,7 @@ static const struct option option_table[] = {
 	  .fallback = TEXT(TARGETS_MAX) },
 
 	HEADING(RECORD,
-		"Filters for -a and -s. A process must match one value of each kind given:"),
+		"Filters for -a, -s and --. A process must match one value of each kind given:"),
 	HEADING(AGENT, "Filters. A process must match one value of each kind given:"),
 	{ "comm", 0, "GLOB",
 	  "processes with this name: of the script or module, or the kernel's name for the process",
@@ -285,14 +285,13 @@ static const struct option option_table[] = {
 	  .verbs = RECORD | AGENT, .fallback = TEXT(RATE_HZ_DEFAULT), .agent_fallback = "19" },
 	{ "event", 'e', "EVENT",
 	  "sample this event: cpu-clock (the default), page-faults, cycles, off-cpu and others "
-	  "that `pybpfprof events` lists; calls of a function with uprobe:/PATH:FUNCTION; several "
-	  "with -e each. EVENT:COUNT: a sample for COUNT events; EVENT@HZ: that rate",
+	  "that `pybpfprof events` lists; record: calls of a function with uprobe:/PATH:FUNCTION; "
+	  "several with -e each. EVENT:COUNT: a sample for COUNT events; EVENT@HZ: that rate",
 	  take_event, FIELD(plan), .verbs = RECORD | AGENT, .flags = OPTION_LIST | OPTION_FIXED },
 	{ "any-context", 0, NULL,
 	  "with -e, also tracepoints that the kernel may call for another thread than the one that "
 	  "runs",
-	  take_flag, FIELD(plan.any_context), .verbs = RECORD | AGENT | EVENTS,
-	  .flags = OPTION_FIXED },
+	  take_flag, FIELD(plan.any_context), .verbs = RECORD | AGENT, .flags = OPTION_FIXED },
 	{ "off-cpu", 0, NULL,
 	  "where threads wait, for what, and for how long; record: the same as -e off-cpu, agent: "
 	  "beside the other events",
@@ -397,7 +396,8 @@ static const struct option option_table[] = {
 	HEADING(RECORD | REPORT, "Output:"),
 	HEADING(AGENT, "Other:"),
 	{ "output", 'o', "FILE",
-	  "where to write; - is standard output; %p becomes the PID, %t the time (default: a name "
+	  "where to write; - is standard output; %p becomes the PID or all, %t the time (default: "
+	  "a name "
 	  "with these and the format's suffix)",
 	  take_text, FIELD(output), .verbs = RECORD | REPORT },
 	{ "format", 'f', "FORMAT", "one of the formats below (default: by FILE's suffix)",
