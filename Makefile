@@ -153,7 +153,7 @@ $(OUTPUT)/sanitized/libpybpfprof.a: $(CHECKED)
 	$(call say,AR,$@)
 	$(Q)rm -f $@ && $(AR) rcs $@ $^
 
-# What is asked of the kernel side and of processes, where the watch is tested.
+# Fakes of BPF and of processes, for tests of the watch.
 WATCH_WRAPPED := $(addprefix target_map__,new_serial put refuse follow set_aside await \
 	awaited remove has has_told has_untold claim holds samples rate_shift shift_rate know_python know_other) \
 	$(addprefix sampler__,targets follow begin_epoch sees_mappings untold crowded outcomes find_kernel_pid \
@@ -178,7 +178,7 @@ $(OUTPUT)/fuzz/%: $(OUTPUT)/sanitized/tests/fuzz/%.o $(OUTPUT)/sanitized/tests/f
 
 $(OUTPUT)/unit/test_output_file: UNIT_WRAPPED := fchown fchmod
 $(OUTPUT)/unit/test_texts: UNIT_WRAPPED := target_file__exists
-$(addprefix $(OUTPUT)/unit/test_,watch scan): UNIT_WRAPPED := $(WATCH_WRAPPED) sampler__drain \
+$(addprefix $(OUTPUT)/unit/test_,watch watch_families scan): UNIT_WRAPPED := $(WATCH_WRAPPED) sampler__drain \
 	sampler__harvest target__open clock_gettime
 $(OUTPUT)/unit/test_registry: UNIT_WRAPPED := sampler__leave
 $(OUTPUT)/unit/test_blocked_threads: UNIT_WRAPPED := $(addprefix blocked_list__,open close read describe enter is_full \

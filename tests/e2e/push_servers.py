@@ -9,11 +9,15 @@ import collections
 import gzip
 import http.server
 import json
+import os
 import socket
 import ssl
 import struct
+import subprocess
 import threading
 import time
+
+import pytest
 
 PATHS = {"pyroscope": "/push.v1.PusherService/Push",
          "parca": "/api/profiles/writeraw",
@@ -359,3 +363,52 @@ class Backend:
             for frames, count in profile.stacks.items():
                 sums[dict(profile.labels)[key], frames] += count
         return sorted((*which, count) for which, count in sums.items())
+
+
+@pytest.fixture
+def backend():
+    """backend(KIND, CERTIFICATE): a Backend."""
+    running = []
+
+    def start(*arguments):
+        running.append(Backend(*arguments))
+        return running[-1]
+    yield start
+    for one in running:
+        one.end()
+
+
+class Authority:
+    """Signs certificates."""
+
+    def __init__(self, folder, name):
+        self.folder, self.name = str(folder), name
+        self.certificate, self.key = (os.path.join(self.folder, name + end)
+                                      for end in (".crt", ".key"))
+        self.openssl("req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256",
+                     "-nodes", "-keyout", self.key, "-out", self.certificate, "-days", "2",
+                     "-subj", "/CN=" + name)
+
+    @staticmethod
+    def openssl(*arguments):
+        subprocess.run(["openssl", *arguments], check=True, stdin=subprocess.DEVNULL,
+                       stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+
+    def sign(self, names):
+        """(certificate, key) of a server."""
+        path = os.path.join(self.folder, "%s-%d" % (self.name, len(os.listdir(self.folder))))
+        self.openssl("req", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes",
+                     "-keyout", path + ".key", "-out", path + ".csr", "-subj", "/CN=server")
+        with open(path + ".ext", "w", encoding="ascii") as file:
+            file.write("subjectAltName=" + names)
+        self.openssl("x509", "-req", "-in", path + ".csr", "-CA", self.certificate, "-CAkey",
+                     self.key, "-CAcreateserial", "-days", "2", "-out", path + ".crt",
+                     "-extfile", path + ".ext")
+        return path + ".crt", path + ".key"
+
+
+@pytest.fixture
+def authority(require, tmp_path):
+    """authority(NAME): an Authority."""
+    require("openssl")
+    return lambda name: Authority(tmp_path, name)

@@ -17,7 +17,7 @@ from agents import end
 from conftest import CAPABILITIES, as_nobody, wait_for
 from test_check import CHUNK, NAMES, NOT_ALLOWED, USAGE, cover, deny, execute, run, with_shell
 from test_pods import cluster  # noqa: F401 (a fixture)
-from test_push import authority, backend  # noqa: F401 (fixtures)
+from push_servers import authority, backend  # noqa: F401 (fixtures)
 
 
 def found(binary, *options, prefix=()):

@@ -11,7 +11,7 @@ from conftest import ROOT, wait_for
 from test_agent_http import site  # noqa: F401 (a fixture)
 from test_pods import cluster  # noqa: F401 (a fixture)
 from test_prometheus import pages  # noqa: F401 (a fixture)
-from test_push import authority, backend  # noqa: F401 (fixtures)
+from push_servers import authority, backend  # noqa: F401 (fixtures)
 
 DASHBOARD = os.path.join(ROOT, "deploy", "grafana", "dashboard.json")
 SERIES = re.compile(r"\b((?:pybpfprof|process)_[a-z_]+)(?=[{,])")

@@ -20,9 +20,8 @@ DEPTH = 47  # three more frames: the module, the first function and the function
 
 @pytest.mark.alone
 @pytest.mark.prove("events")
-@pytest.mark.proves("page faults")
 @pytest.mark.pythons(which=find_pythons)
-def test_faults(python, target, profile, figure, measured):
+def test_faults(python, target, profile, measured):
     program = target(python, "touch_pages.py", PAGES, DEPTH)
     ask(program.process, 1)
     with kernel_cost.statistics():
@@ -37,7 +36,6 @@ def test_faults(python, target, profile, figure, measured):
     event = run.ledger["per_event"]["page-faults"]
     faults = run.count_name("touch_here")
     share = faults / (PAGES * (TIMES + 1))
-    figure("%.2f %%" % (100 * share))
     measured("page faults on the line that touches pages, " + python.name,
              "%.2f %% of the pages; %d skipped by the kernel, %d lost" % (
                  100 * share, event["left_out"], event["lost"]), "99 to 101 %")

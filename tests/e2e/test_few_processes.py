@@ -17,7 +17,7 @@ import pytest
 from conftest import CAPABILITIES, as_nobody, missing, remove_group, wait_for, wait_used
 from test_check import NOT_ALLOWED, deny, execute, run, with_shell
 from test_pods import cluster  # noqa: F401 (a fixture)
-from test_push import authority, backend  # noqa: F401 (fixtures)
+from push_servers import authority, backend  # noqa: F401 (fixtures)
 
 FAILED = 1
 CLONE, CLONE3 = 56, 435

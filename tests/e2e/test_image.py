@@ -13,7 +13,7 @@ from debian_root import copy
 from deploy_tools import BUILD_TIMEOUT_S
 from dockerfile import Image
 from pods import Pod, build, objects, own_service, run_beside, samples_in_leaf, start_busy
-from test_push import authority, backend  # noqa: F401 (fixtures)
+from push_servers import authority, backend  # noqa: F401 (fixtures)
 
 AUTHORITIES = "/etc/ssl/certs/ca-certificates.crt"
 DOCKERFILE = os.path.join(ROOT, "deploy", "Dockerfile")

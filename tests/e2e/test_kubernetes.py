@@ -20,7 +20,7 @@ from deploy_tools import BUILD_TIMEOUT_S, KUBERNETES, find_tool, write_schemas
 from pods import (BASE, NAME, NODE, Pod, build, in_bytes, objects, output_of, own_service, pod_monitors,
                   run_beside, running, samples_in_leaf, start_busy, yaml)
 from test_pods import cluster, is_named, labels_of  # noqa: F401 (a fixture among them)
-from test_push import authority, backend  # noqa: F401 (fixtures)
+from push_servers import authority, backend  # noqa: F401 (fixtures)
 
 CHART = os.path.join(ROOT, "deploy", "helm", "pybpfprof")
 # The labels and annotations that helm adds.

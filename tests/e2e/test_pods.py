@@ -15,7 +15,7 @@ from api_servers import ApiServer, pod
 from conftest import children_of, wait_for
 from containers import Container
 from test_agent_http import LISTEN, Site
-from test_push import authority  # noqa: F401 (a fixture)
+from push_servers import authority  # noqa: F401 (a fixture)
 
 WINDOW_S = 0.2
 WINDOW = ("--window", "%gs" % WINDOW_S, "-r", "199", "--node", "a-node")

@@ -9,13 +9,12 @@ import re
 import shutil
 import signal
 import socket
-import subprocess
 import threading
 import time
 
 import pytest
 
-from push_servers import PATHS, Backend, read_pyroscope
+from push_servers import PATHS, authority, backend, read_pyroscope  # noqa: F401 (fixtures among them)
 from agents import ONLY_OWN, end, named, own, total
 from conftest import wait_for
 from test_agent_http import LISTEN, Site
@@ -25,19 +24,6 @@ WINDOW_S = 0.2
 SENDER_GRACE_S = 5
 WINDOW = ("--window", "%gs" % WINDOW_S, "-r", "199", *ONLY_OWN)
 SUMMARY = re.compile(r"(\d+) of (\d+) samples were delivered")
-
-
-@pytest.fixture
-def backend():
-    """backend(KIND, CERTIFICATE): a Backend."""
-    running = []
-
-    def start(*arguments):
-        running.append(Backend(*arguments))
-        return running[-1]
-    yield start
-    for one in running:
-        one.end()
 
 
 @pytest.fixture
@@ -90,7 +76,7 @@ def end_targets(store, *targets):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_every_sample_arrives(kind, any_python, target, backend, agent, report, store):
+def test_every_sample_arrives(kind, any_python, target, backend, agent, report, store):  # noqa: F811
     """The delivered samples have the store's functions, files, lines and counts."""
     web = target(any_python, "busy.py", environment=named("web"))
     many = target(any_python, "many_stacks.py", 500, environment=named("many"))
@@ -117,7 +103,7 @@ def test_every_sample_arrives(kind, any_python, target, backend, agent, report, 
     assert all(any(value.startswith(version) for value in labels.values()) for labels in web)
 
 
-def test_without_a_store(busy, backend, profile):
+def test_without_a_store(busy, backend, profile):  # noqa: F811
     server = backend("pyroscope")
     # A host name is looked up in a thread.
     url = server.url().replace("127.0.0.1", "localhost")
@@ -128,7 +114,7 @@ def test_without_a_store(busy, backend, profile):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_backend_that_comes_up_late(kind, busy, backend, agent, store):
+def test_a_backend_that_comes_up_late(kind, busy, backend, agent, store):  # noqa: F811
     """Requests wait until the backend comes up, and arrive once."""
     server = backend(kind)
     server.stop()
@@ -186,7 +172,7 @@ BAD = [(None, hang), (hang, None), (None, drip), (None, flood), (reset_in_the_bo
        (None, reset_in_the_answer), (None, garbage)]
 
 
-def test_bad_backends_do_not_affect_a_good_one(busy, backend, agent, store):
+def test_bad_backends_do_not_affect_a_good_one(busy, backend, agent, store):  # noqa: F811
     """The bad ones' requests are kept in the store."""
     bad, good = [backend("pyroscope") for _ in BAD], backend("otlp")
     for one, (before, answer) in zip(bad, BAD):
@@ -217,7 +203,7 @@ def silent_name_server(tmp_path):
 
 
 @pytest.mark.prove("push")
-def test_a_name_that_is_not_found_delays_nothing(busy, backend, agent, store, silent_name_server):
+def test_a_name_that_is_not_found_delays_nothing(busy, backend, agent, store, silent_name_server):  # noqa: F811
     """A pending name look-up does not delay the agent's end either."""
     good = backend("pyroscope")
     run = agent(*WINDOW, "--push", "parca+http://backend.test:7070 timeout=0.5s",
@@ -238,7 +224,7 @@ def in_a_second():
     return email.utils.formatdate(math.ceil(time.time()) + 1, usegmt=True)
 
 
-def test_retry_after_is_respected(busy, backend, agent, store):
+def test_retry_after_is_respected(busy, backend, agent, store):  # noqa: F811
     """After 429 with Retry-After nothing is sent too early, and then everything is."""
     server = backend("otlp")
     waits = []
@@ -261,7 +247,7 @@ def test_retry_after_is_respected(busy, backend, agent, store):
 
 
 @pytest.mark.parametrize("kind,status", [("pyroscope", 500), ("parca", 503)])
-def test_a_backend_that_recovers(kind, status, busy, backend, agent, store):
+def test_a_backend_that_recovers(kind, status, busy, backend, agent, store):  # noqa: F811
     """Everything arrives once after the backend recovers."""
     server = backend(kind)
     server.answer = lambda handler, request: handler.reply(status, body=b"out of order")
@@ -310,7 +296,7 @@ def test_refused_requests_are_not_sent_again(status, outcome, is_parted, busy, a
 
 
 @pytest.mark.parametrize("with_store", [True, False], ids=["store", "memory"])
-def test_one_series_is_refused(with_store, busy, any_python, target, backend, agent, profile):
+def test_one_series_is_refused(with_store, busy, any_python, target, backend, agent, profile):  # noqa: F811
     """One bad series makes Pyroscope refuse a request, though it takes the others without saying so."""
     target(any_python, "busy.py", environment=named("bad"))
     server = backend("pyroscope")
@@ -346,7 +332,7 @@ def test_one_series_is_refused(with_store, busy, any_python, target, backend, ag
     assert len(re.findall("delivery works again", run.stderr)) <= len(over)
 
 
-def test_a_web_page_is_no_answer(busy, backend, agent):
+def test_a_web_page_is_no_answer(busy, backend, agent):  # noqa: F811
     """Parca answers requests with an unknown path with 200 and its web page."""
     server = backend("parca")
     server.answer = lambda handler, request: handler.reply(200, "text/html", b"<!doctype html>")
@@ -360,7 +346,7 @@ def test_a_web_page_is_no_answer(busy, backend, agent):
 
 
 @pytest.mark.parametrize("kind", ["parca", "otlp"])
-def test_requests_that_may_have_arrived_are_not_repeated(kind, busy, backend, agent, store):
+def test_requests_that_may_have_arrived_are_not_repeated(kind, busy, backend, agent, store):  # noqa: F811
     """Parca and OTLP backends would count a repeated request twice."""
     server = backend(kind)
     server.answer = lambda handler, request: handler.reset()
@@ -374,7 +360,7 @@ def test_requests_that_may_have_arrived_are_not_repeated(kind, busy, backend, ag
 
 
 @pytest.mark.prove("push")
-def test_the_agent_waits_for_an_answer_at_its_end(busy, backend, profile):
+def test_the_agent_waits_for_an_answer_at_its_end(busy, backend, profile):  # noqa: F811
     """The agent waits for an answer longer than it tries to send the rest, which it gives up."""
     server = backend("parca")
 
@@ -393,7 +379,7 @@ def test_the_agent_waits_for_an_answer_at_its_end(busy, backend, profile):
     assert handed_over > delivered == total(server.rows()) > 0
 
 
-def test_a_reset_connection_does_not_repeat_a_request(busy, backend, agent, store):
+def test_a_reset_connection_does_not_repeat_a_request(busy, backend, agent, store):  # noqa: F811
     """On a reused connection libcurl would repeat the request by itself."""
     server = backend("parca")
 
@@ -409,45 +395,9 @@ def test_a_reset_connection_does_not_repeat_a_request(busy, backend, agent, stor
     assert len({request.body for request in server.seen}) == len(server.seen)
 
 
-class Authority:
-    """Signs certificates."""
-
-    def __init__(self, folder, name):
-        self.folder, self.name = str(folder), name
-        self.certificate, self.key = (os.path.join(self.folder, name + end)
-                                      for end in (".crt", ".key"))
-        self.openssl("req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256",
-                     "-nodes", "-keyout", self.key, "-out", self.certificate, "-days", "2",
-                     "-subj", "/CN=" + name)
-
-    @staticmethod
-    def openssl(*arguments):
-        subprocess.run(["openssl", *arguments], check=True, stdin=subprocess.DEVNULL,
-                       stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
-
-    def sign(self, names):
-        """(certificate, key) of a server."""
-        path = os.path.join(self.folder, "%s-%d" % (self.name, len(os.listdir(self.folder))))
-        self.openssl("req", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes",
-                     "-keyout", path + ".key", "-out", path + ".csr", "-subj", "/CN=server")
-        with open(path + ".ext", "w", encoding="ascii") as file:
-            file.write("subjectAltName=" + names)
-        self.openssl("x509", "-req", "-in", path + ".csr", "-CA", self.certificate, "-CAkey",
-                     self.key, "-CAcreateserial", "-days", "2", "-out", path + ".crt",
-                     "-extfile", path + ".ext")
-        return path + ".crt", path + ".key"
-
-
-@pytest.fixture
-def authority(require, tmp_path):
-    """authority(NAME): an Authority."""
-    require("openssl")
-    return lambda name: Authority(tmp_path, name)
-
-
 @pytest.mark.parametrize("names,trusted", [("DNS:elsewhere.test", True), ("IP:127.0.0.1", False)],
                          ids=["wrong-name", "wrong-authority"])
-def test_a_server_with_a_bad_certificate_gets_nothing(names, trusted, busy, backend, authority, agent, store):
+def test_a_server_with_a_bad_certificate_gets_nothing(names, trusted, busy, backend, authority, agent, store):  # noqa: F811
     ours, theirs = authority("ours"), authority("theirs")
     server = backend("pyroscope", (ours if trusted else theirs).sign(names))
     run = agent(*WINDOW, "--push", server.url() + " ca=" + ours.certificate)
@@ -458,7 +408,7 @@ def test_a_server_with_a_bad_certificate_gets_nothing(names, trusted, busy, back
     assert re.search("SSL.*certificate", run.stderr), run.stderr
 
 
-def test_a_changed_certificate(busy, backend, authority, agent, store, tmp_path):
+def test_a_changed_certificate(busy, backend, authority, agent, store, tmp_path):  # noqa: F811
     """First the certificate changes, then its authority. The agent rereads the authority's file."""
     ours, theirs = authority("ours"), authority("theirs")
     trusted = str(shutil.copy(ours.certificate, tmp_path / "trusted.crt"))
@@ -480,7 +430,7 @@ def test_a_changed_certificate(busy, backend, authority, agent, store, tmp_path)
     check_all_is_there(run, server, store)
 
 
-def test_credentials_are_read_each_time(busy, backend, agent, tmp_path):
+def test_credentials_are_read_each_time(busy, backend, agent, tmp_path):  # noqa: F811
     first, second = backend("pyroscope"), backend("parca")
     token, user = tmp_path / "token", tmp_path / "user"
     token.write_text("first\n")
@@ -502,7 +452,7 @@ def test_credentials_are_read_each_time(busy, backend, agent, tmp_path):
         assert not request.headers["X-Scope-OrgID"]
 
 
-def test_pushing_through_a_proxy(busy, backend, agent):
+def test_pushing_through_a_proxy(busy, backend, agent):  # noqa: F811
     """The environment names the proxy."""
     proxy = backend("pyroscope")
     run = agent(*WINDOW, "--push", "pyroscope+http://backend.test:1234",
@@ -513,7 +463,7 @@ def test_pushing_through_a_proxy(busy, backend, agent):
     assert proxy.taken[0].path == "http://backend.test:1234" + PATHS["pyroscope"]
 
 
-def test_the_queue_is_bounded(any_python, target, backend, agent, store):
+def test_the_queue_is_bounded(any_python, target, backend, agent, store):  # noqa: F811
     """A full queue drops the oldest requests, and counts them."""
     many = target(any_python, "many_stacks.py", 2000, 150, environment=named("many"))
     server, is_full, known = backend("pyroscope"), threading.Event(), set()
@@ -545,7 +495,7 @@ def test_the_queue_is_bounded(any_python, target, backend, agent, store):
     assert there[0] == starts[0] and there[1:] == starts[-len(there[1:]):]
 
 
-def test_a_reload_keeps_the_backends(busy, backend, profile, tmp_path):
+def test_a_reload_keeps_the_backends(busy, backend, profile, tmp_path):  # noqa: F811
     """A reload does not change the backends, and loses nothing."""
     first, second = backend("pyroscope"), backend("parca")
     config = tmp_path / "agent.yaml"
@@ -575,7 +525,7 @@ def test_a_reload_keeps_the_backends(busy, backend, profile, tmp_path):
     assert total(first.rows()) == total(second.rows()) == summary(run, second.url())[0]
 
 
-def test_metrics(busy, backend, agent):
+def test_metrics(busy, backend, agent):  # noqa: F811
     good, bad = backend("otlp"), backend("pyroscope")
     bad.stop()
     site = Site(agent(*WINDOW, *LISTEN, "--push", good.url(), "--push", bad.url()))

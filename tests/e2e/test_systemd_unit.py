@@ -18,7 +18,7 @@ from agents import Store, named, own, total
 from conftest import CAPABILITIES, ROOT, wait_for, wait_used
 from contained_agent import ContainedAgent
 from containers import NAMESPACES, bind
-from test_push import backend  # noqa: F401 (fixture)
+from push_servers import backend  # noqa: F401 (fixture)
 
 UNIT = os.path.join(ROOT, "deploy", "systemd", "pybpfprof-agent.service")
 CONFIG = os.path.join(ROOT, "deploy", "agent.yaml")

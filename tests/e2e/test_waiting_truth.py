@@ -19,9 +19,8 @@ LIVES = 8  # threads of lives.py beside the main one
 
 @pytest.mark.alone
 @pytest.mark.prove("waiting")
-@pytest.mark.proves("wall time")
 @pytest.mark.pythons(which=find_pythons)
-def test_the_wall_time_of_a_thread_is_its_lifetime(python, target, profile, figure, measured):
+def test_the_wall_time_of_a_thread_is_its_lifetime(python, target, profile, measured):
     program = target(python, "lives.py")
     run = profile("-p", program.pid, "--wall", "-t", "-r", 999, "-d", SECONDS)
     times = collections.Counter()
@@ -37,7 +36,6 @@ def test_the_wall_time_of_a_thread_is_its_lifetime(python, target, profile, figu
     life = run.ledger["duration_s"] * 1e9
     shares = {names[thread]: value / life for thread, value in times.items() if thread in names}
     worst = max(shares.values(), key=lambda share: abs(share - 1))
-    figure("%.2f %%" % (100 * worst))
     measured("wall time of the thread that is furthest from its life, " + python.name,
              "%.2f %%" % (100 * worst), "99 to 101 %")
     assert len(shares) == LIVES

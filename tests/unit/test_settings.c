@@ -198,19 +198,19 @@ static void rules(void **state)
 	static const char *const words[WORDS_MAX] = {
 		"--relabel={\"regex\": \"z\", \"action\": \"labeldrop\"}"
 	};
-	static const char *const bad[] = {
-		"relabel: x\n",
-		"relabel: {x: y}\n",
-		"relabel: [x]\n",
-		"exclude: [{regex: x}]\n",
-		"relabel:\n- regex: [{a: b}]\n",
-		"relabel:\n- regex: {a: b}\n",
-		"relabel:\n- regex:\n",
-		"relabel:\n- regex: a\n  regex: b\n",
-		"relabel:\n- [a]: b\n",
-		"relabel:\n- regex: \"a\\0\"\n",
-		"relabel:\n- regex: [a\n",
-		"relabel: [{a: b}]\n",
+	static const char *const bad[][2] = {
+		{ "relabel: x\n", ":1: 'relabel' must be a list of rules" },
+		{ "relabel: {x: y}\n", ":1: a rule has no 'x'" },
+		{ "relabel: [x]\n", ":1: 'relabel' must be a list of rules" },
+		{ "relabel: [{a: b}]\n", ":1: a rule has no 'a'" },
+		{ "exclude: [{regex: x}]\n", ":1: a plain value belongs here" },
+		{ "relabel:\n- [a]: b\n", ":2: a plain value belongs here" },
+		{ "relabel:\n- regex: [{a: b}]\n", ":2: a rule's regex must be a string" },
+		{ "relabel:\n- regex: {a: b}\n", ":2: a rule's regex must be a string" },
+		{ "relabel:\n- regex:\n", ":2: a value is missing" },
+		{ "relabel:\n- regex: a\n  regex: b\n", ":3: the rule has this key twice" },
+		{ "relabel:\n- regex: \"a\\0\"\n", ":2: a value contains a NUL byte" },
+		{ "relabel:\n- regex: [a\n", ":3: did not find expected" },
 	};
 
 	(void)state;
@@ -224,7 +224,7 @@ static void rules(void **state)
 	assert_int_equal(read_all("", none, &(struct options){ 0 }), STATUS_USAGE);
 	unsetenv("PYBPFPROF_RELABEL");
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
-		refused(bad[i], ":");
+		refused(bad[i][0], bad[i][1]);
 }
 
 static void a_reload_keeps_fixed_settings(void **state)

@@ -264,4 +264,14 @@ static inline void look_after(struct bench *bench, int64_t seconds)
 	watch__look(bench->watch, bench->now);
 }
 
+/* Counts SAMPLES of process SERIAL. */
+static inline void sample(struct bench *bench, uint64_t serial, uint64_t samples)
+{
+	const struct definition definition = { .serial = serial };
+	struct sampler_sink sink = counts__sink(bench->counts);
+
+	sink.count(sink.context, sink.define(sink.context, &definition), 0,
+		   (struct amount){ .count = samples }, OUTCOME_PYTHON, false);
+}
+
 #endif
