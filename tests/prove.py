@@ -166,19 +166,24 @@ def renew(text, name, content):
     return re.sub(block, lambda marks: marks[1] + "\n" + content + "\n" + marks[2], text, flags=re.DOTALL)
 
 
+def shortened(report):
+    """The title, the counts and the last table by Python version of a part's REPORT, with narrow columns."""
+    title, counts, *rest = report.split("\n\n")
+    tables = [re.sub(r" +\|", " |", re.sub(r"-{3,}", "---", paragraph)) for paragraph in rest
+              if paragraph.startswith("| CPython")]
+    return "\n\n".join(part.strip() for part in ["##" + title, counts, *tables[-1:]]) + "\n"
+
+
 def publish():
     """Updates the tables of docs/accuracy.md.  The benchmarks update docs/performance.md themselves."""
-    reports = {}
+    path = os.path.join("docs", "accuracy.md")
+    with open(path, encoding="utf-8") as file:
+        text = file.read()
     for name in PARTS:
         report = os.path.join(FOLDER, name + ".md")
         if os.path.exists(report):
             with open(report, encoding="utf-8") as file:
-                reports[name] = "##" + re.sub(r"^\n(?:failed|skipped): .*\n", "", file.read(), flags=re.MULTILINE)
-    path = os.path.join("docs", "accuracy.md")
-    with open(path, encoding="utf-8") as file:
-        text = file.read()
-    for name, report in reports.items():
-        text = renew(text, name, report)
+                text = renew(text, name, shortened(file.read()))
     with open(path, "w", encoding="utf-8") as file:
         file.write(text)
 
