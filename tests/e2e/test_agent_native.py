@@ -48,8 +48,8 @@ def test_report(chain, agent, seen, store):
     store.check()
 
 
-def test_without_native_frames(chain, site, seen):  # noqa: F811
-    """Native frames are off by default."""
+def test_off_by_default(chain, site, seen):  # noqa: F811
+    """No message has the word "native", so the name of this test, which is in a path, does not either."""
     chain("mixed")
     pages = site(*OFTEN)
     wait_for(lambda: ("<module>", "main", "mixed", "mixed_middle", "mixed_inner") in seen())
