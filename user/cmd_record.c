@@ -411,7 +411,9 @@ const struct verb verb_record = {
 	.bit = VERB_RECORD,
 	.name = "record",
 	.usage =
-		"Profiles running Python programs by sampling. It does not change or pause them.\n"
+		"Profiles running Python programs by sampling. It does not pause them, and "
+		"changes\n"
+		"nothing in them, except for the probes of -e.\n"
 		"\n"
 		"Usage: pybpfprof [record] -p PID... [OPTION...]   profile running processes\n"
 		"       pybpfprof [record] -s -p PID [OPTION...]   profile a server and its "

@@ -52,6 +52,11 @@ static void event_names_are_parsed(void **state)
 	assert_string_equal(event.name, "net:net_dev_queue");
 	assert_null(event__parse("net:net_dev_queue:len:1", &event));
 	assert_string_equal(event.name, "net:net_dev_queue:len");
+	assert_null(event__parse("faults:7", &event));
+	assert_string_equal(event.name, "faults");
+	assert_true(event.source == &event_perf && event.period == 7);
+	assert_null(event__parse("cpu-cycles@499", &event));
+	assert_true(event.source == &event_perf && event.hz == 499);
 	event = event__default();
 	assert_true(event.source == &event_cpu_clock && !event.period);
 }
@@ -99,6 +104,21 @@ static void invalid_events_are_refused(void **state)
 		char *wrong = event__parse(texts[i], &event);
 
 		assert_non_null(wrong);
+		free(wrong);
+	}
+}
+
+static void modifiers_are_refused_with_a_hint(void **state)
+{
+	static const char *const texts[] = { "cpu-clock:u", "off-cpu:k", "cycles:p", "faults:uk" };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+		struct event event;
+		char *wrong = event__parse(texts[i], &event);
+
+		assert_non_null(wrong);
+		assert_non_null(strstr(wrong, "-k adds the kernel's frames"));
 		free(wrong);
 	}
 }
@@ -157,6 +177,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(event_names_are_parsed),
 		cmocka_unit_test(invalid_events_are_refused),
+		cmocka_unit_test(modifiers_are_refused_with_a_hint),
 		cmocka_unit_test(events_are_separated),
 		cmocka_unit_test(each_event_has_a_ledger),
 	};

@@ -49,6 +49,8 @@ static char *refuse_modifier(const char *text)
 
 static char *parse_period(const char *text, struct event *event)
 {
+	if (*text && strspn(text, "ukph") == strlen(text))
+		return refuse_modifier(text);
 	if (event->source->set_rate)
 		return xasprintf("%s has no count: it is sampled at the rate of -r", event->name);
 	if (event->source->program == PROGRAM_SWITCHES)
@@ -57,8 +59,6 @@ static char *parse_period(const char *text, struct event *event)
 		return xasprintf("%s is sampled by a count or at a rate: use only one of :COUNT "
 				 "and @HZ",
 				 event->name);
-	if (*text && strspn(text, "ukph") == strlen(text))
-		return refuse_modifier(text);
 	if (event->source->resolve && strcmp(text, "1") != 0)
 		return xasprintf("%s has no count: each call is a sample", event->name);
 	event->hz = 0;

@@ -44,6 +44,8 @@ static const struct event known[] = {
 	{ .name = "major-faults", SOFTWARE(PAGE_FAULTS_MAJ, 1) },
 	{ .name = "context-switches", SOFTWARE(CONTEXT_SWITCHES, 1) },
 	{ .name = "migrations", SOFTWARE(CPU_MIGRATIONS, 1) },
+	{ .name = "alignment-faults", SOFTWARE(ALIGNMENT_FAULTS, 1) },
+	{ .name = "emulation-faults", SOFTWARE(EMULATION_FAULTS, 1) },
 	{ .name = "task-clock",
 	  .unit = "nanoseconds",
 	  .type = PERF_TYPE_SOFTWARE,
@@ -61,8 +63,13 @@ static const struct event known[] = {
 	{ .name = "stalled-cycles-backend", COUNTER(STALLED_CYCLES_BACKEND) },
 	{ .name = "L1-dcache-loads", CACHE(L1D, READ, ACCESS) },
 	{ .name = "L1-dcache-load-misses", CACHE(L1D, READ, MISS) },
+	{ .name = "L1-dcache-stores", CACHE(L1D, WRITE, ACCESS) },
+	{ .name = "L1-icache-load-misses", CACHE(L1I, READ, MISS) },
 	{ .name = "LLC-loads", CACHE(LL, READ, ACCESS) },
 	{ .name = "LLC-load-misses", CACHE(LL, READ, MISS) },
+	{ .name = "LLC-stores", CACHE(LL, WRITE, ACCESS) },
+	{ .name = "LLC-store-misses", CACHE(LL, WRITE, MISS) },
+	{ .name = "dTLB-loads", CACHE(DTLB, READ, ACCESS) },
 	{ .name = "dTLB-load-misses", CACHE(DTLB, READ, MISS) },
 	{ .name = "iTLB-load-misses", CACHE(ITLB, READ, MISS) },
 };
@@ -72,8 +79,43 @@ static const struct event *list(size_t index)
 	return index < sizeof(known) / sizeof(known[0]) ? &known[index] : NULL;
 }
 
+/* perf's other names of listed events. */
+static const char *const aliases[][2] = {
+	{ "faults", "page-faults" },
+	{ "cs", "context-switches" },
+	{ "cpu-migrations", "migrations" },
+	{ "cpu-cycles", "cycles" },
+	{ "branches", "branch-instructions" },
+	{ "idle-cycles-frontend", "stalled-cycles-frontend" },
+	{ "idle-cycles-backend", "stalled-cycles-backend" },
+};
+
+/* The listed event that perf also calls TEXT, up to a count or rate; NULL: there is none. */
+static const struct event *find_alias(const char *text, size_t length)
+{
+	const struct event *event;
+
+	for (size_t i = 0; i < sizeof(aliases) / sizeof(aliases[0]); i++) {
+		if (strncmp(aliases[i][0], text, length) != 0 || aliases[i][0][length])
+			continue;
+		for (size_t j = 0; (event = list(j)); j++)
+			if (strcmp(event->name, aliases[i][1]) == 0)
+				return event;
+	}
+	return NULL;
+}
+
 static bool take(const char *text, size_t *length, struct event *event, char **wrong)
 {
+	const struct event_source *source = event->source;
+	const struct event *listed = find_alias(text, strcspn(text, ":@"));
+
+	if (listed) {
+		*event = *listed;
+		event->source = source;
+		*length = strcspn(text, ":@");
+		return true;
+	}
 	event->unit = "count";
 	event->hz = COUNTER_HZ;
 	return raw_counter__take(RAW_COUNTER_FOLDER, text, length, event, wrong);

@@ -198,11 +198,14 @@ static int open_run(const struct event *event, struct event_rate rate, void **re
 static int attach(void *context, const struct bpf_program *program)
 {
 	struct probe_run *run = context;
+	static bool said;
 
 	run->program = bpf_program__fd(program);
-	log__info("%s: the kernel puts breakpoints into the memory of the targets, and takes them "
-		  "out at the end",
-		  run->event);
+	if (!said)
+		log__info("the kernel puts breakpoints into the memory of the targets, and "
+			  "increments the counters of USDT probes there; it takes both back at the "
+			  "end");
+	said = true;
 	return 0;
 }
 
