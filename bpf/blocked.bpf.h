@@ -40,7 +40,7 @@ static __always_inline bool is_wanted(struct task_struct *task)
 
 	if (!wait)
 		return !listing_from;
-	return listing_from && wait->slot >= listing_from;
+	return listing_from && wait->stacks[wait->at % WAIT_STACKS].slot >= listing_from;
 }
 
 /* As read_task_registers. */

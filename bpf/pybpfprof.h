@@ -376,18 +376,30 @@ enum wait_reason {
 	WAIT_SYSTEM_CALL = 16,
 };
 
-/* A thread that is, or was, off the CPU, and the slot that its time goes to. */
+/* The stack that a thread was last walked with before a wait for REASON, and the slot that the time
+ * of such waits goes to. */
+struct wait_stack {
+	__u64 hash;	  /* 0: it was not walked */
+	__u32 slot;	  /* cpu * STACK_SLOTS plus the slot's number there */
+	__u32 queue_slot; /* like `slot`, of the time on the run queue; NO_SLOT: none */
+	__u32 reason;	  /* enum wait_reason, as it was known before the walk */
+	__u32 period;	  /* in which it was walked */
+};
+
+/* How many reasons of a thread have a stack each. */
+#define WAIT_STACKS 4
+
+/* A thread that is, or was, off the CPU. */
 struct wait {
 	__u64 since;	  /* ns, CLOCK_MONOTONIC; 0: it runs */
 	__u64 counted;	  /* ns: its time up to then is in the slots */
 	__u64 start_time; /* of the thread: its number is used again */
-	__u64 hash;	  /* of the stack that it was last walked with; 0: none */
-	__u64 period;	  /* the number of the last period in which it waited ... */
-	__u32 walks;	  /* ... and how often it was walked in that */
-	__u32 slot;	  /* cpu * STACK_SLOTS plus the slot's number there */
 	__u64 runnable;	  /* ns: when it was woken; 0: not yet, or that is not told apart */
-	__u32 queue_slot; /* like `slot`, of its time on the run queue; NO_SLOT: none */
-	__u32 unused;
+	__u32 period;	  /* the last one in which it was switched out ... */
+	__u32 switches;	  /* ... how often in that, and in the one before */
+	__u32 switches_before;
+	__u32 at; /* in `stacks`: that of this wait */
+	struct wait_stack stacks[WAIT_STACKS];
 };
 
 #define NO_SLOT 0xffffffffU
@@ -423,8 +435,8 @@ struct blocked_thread {
 	__u64 kernel[KERNEL_FRAMES_MAX]; /* the kernel's frames, if they are wanted */
 };
 
-/* A thread that waits more often in WALK_PERIOD_NS is not walked any more in that time: the time of
- * its waits goes to the stack that it was walked with last. */
+/* Of a thread that is switched out more often in WALK_PERIOD_NS, about that many switches are
+ * walked.  The time of other waits goes to the stack of the last walk with the same reason. */
 #define WALK_PERIOD_NS	   100000000ULL
 #define WALKS_A_PERIOD_MAX 200U
 

@@ -58,16 +58,17 @@ __noinline int add_time(__u32 slot, __u64 hash, __u64 time)
 /* Adds what WAIT lasted from SINCE to UNTIL, but for what is counted. */
 static __always_inline void add_wait_time(const struct wait *wait, __u64 since, __u64 until)
 {
+	const struct wait_stack *stack = &wait->stacks[wait->at % WAIT_STACKS];
 	__u64 woken = wait->runnable, counted = wait->counted;
 
 	since = counted > since ? counted : since;
-	if (woken && woken < until && wait->queue_slot != NO_SLOT) {
+	if (woken && woken < until && stack->queue_slot != NO_SLOT) {
 		woken = woken < since ? since : woken;
-		add_time(wait->queue_slot, wait->hash ^ QUEUE_HASH, until - woken);
+		add_time(stack->queue_slot, stack->hash ^ QUEUE_HASH, until - woken);
 		until = woken;
 	}
 	if (since < until)
-		add_time(wait->slot, wait->hash, until - since);
+		add_time(stack->slot, stack->hash, until - since);
 }
 
 /* The thread TID, which began at START_TIME, is switched in.  Global functions, as the next: what
@@ -163,17 +164,36 @@ static __always_inline __u32 wait_reason(const struct walk *walk, __u32 cpu, lon
 	return WAIT_SYSTEM_CALL + walk->system_call;
 }
 
-/* Whether the thread of WAIT, of TARGET, may be walked once more in this period.  A new epoch
- * begins another one: the stack that the thread was walked with is old. */
+/* Counts a switch of the thread of WAIT, of TARGET; returns whether to walk it.  A new epoch begins
+ * a new period: the stacks of the last walks are old.  The choice is random, so that it is in step
+ * with nothing. */
 static __always_inline bool may_walk(struct wait *wait, const struct target *target, __u64 now)
 {
-	__u64 period = now / WALK_PERIOD_NS + epoch;
+	__u32 period = now / WALK_PERIOD_NS + epoch, budget, switches;
 
 	if (wait->period != period) {
+		wait->switches_before = wait->period + 1 == period ? wait->switches : 0;
 		wait->period = period;
-		wait->walks = 0;
+		wait->switches = 0;
 	}
-	return !wait->hash || wait->walks++ < (WALKS_A_PERIOD_MAX >> rate_shift(target) ?: 1);
+	switches = ++wait->switches;
+	if (switches < wait->switches_before)
+		switches = wait->switches_before;
+	budget = WALKS_A_PERIOD_MAX >> rate_shift(target) ?: 1;
+	return switches <= budget || bpf_get_prandom_u32() % switches < budget;
+}
+
+/* Turns WAIT to the stack for REASON, or to one that is replaced. */
+static __always_inline struct wait_stack *turn_to(struct wait *wait, __u32 reason)
+{
+	__u32 at = wait->at + 1;
+
+	for (__u32 i = 0; i < WAIT_STACKS; i++)
+		if (wait->stacks[i].reason == reason)
+			at = i;
+	at %= WAIT_STACKS;
+	wait->at = at;
+	return &wait->stacks[at];
 }
 
 /* Counts the stack of this CPU's walk once more, as one on the run queue. */
@@ -193,6 +213,27 @@ static __always_inline bool count_queue(__u32 cpu)
 	return count_stack(walk, counter, cpu, config.off_cpu, 0);
 }
 
+/* Walks the current thread, of TARGET, and has STACK say where the time of its wait goes.  Returns
+ * whether there is a slot for it. */
+static __always_inline bool walk_wait(void *context, struct walk *walk, struct target *target,
+				      struct event_counters *counter, __u32 cpu,
+				      struct wait_stack *stack, __u32 period)
+{
+	stack->hash = 0;
+	stack->reason = walk->wait;
+	stack->period = period;
+	walk->in_interrupt = walk->own_frames = 0;
+	read_kernel_stack(walk, context, config.kernel);
+	if (!count_sample(walk, target, counter, cpu, config.off_cpu, 0))
+		return false;
+	stack->slot = cpu * STACK_SLOTS + walk->slot;
+	stack->queue_slot = NO_SLOT;
+	stack->hash = walk->hash;
+	if (config.split_run_queue && walk->wait != WAIT_RUNNABLE && count_queue(cpu))
+		stack->queue_slot = cpu * STACK_SLOTS + walk->slot;
+	return true;
+}
+
 /* The current thread PREVIOUS, of TARGET, is switched out in STATE; 0: it can run. */
 static __always_inline void begin_wait(void *context, struct task_struct *previous,
 				       struct target *target, long state, __u64 now)
@@ -200,7 +241,9 @@ static __always_inline void begin_wait(void *context, struct task_struct *previo
 	__u32 cpu = bpf_get_smp_processor_id(), event = config.off_cpu, tid = previous->pid;
 	struct event_counters *counter = counters_of(cpu, event);
 	struct walk *walk = bpf_map_lookup_elem(&walks, &cpu);
+	struct wait_stack *stack;
 	struct wait *wait = 0;
+	bool may;
 
 	if (!counter || !walk)
 		return;
@@ -212,29 +255,20 @@ static __always_inline void begin_wait(void *context, struct task_struct *previo
 		return;
 	}
 	wait->runnable = 0;
-	if (!may_walk(wait, target, now)) {
-		wait->since = now;
-		counter->passed++;
-		return;
-	}
-	wait->hash = 0;
+	may = may_walk(wait, target, now);
 	if (!claim(walk, counter))
 		return;
 	if (take_target(walk, target, counter, false)) {
 		read_registers(walk, cpu, 0);
-		walk->in_interrupt = walk->own_frames = 0;
-		read_kernel_stack(walk, context, config.kernel);
 		walk->wait = wait_reason(walk, cpu, state);
-		if (count_sample(walk, target, counter, cpu, event, 0)) {
-			wait->hash = walk->hash;
-			wait->slot = cpu * STACK_SLOTS + walk->slot;
-			wait->queue_slot = NO_SLOT;
-			if (config.split_run_queue && walk->wait != WAIT_RUNNABLE &&
-			    count_queue(cpu))
-				wait->queue_slot = cpu * STACK_SLOTS + walk->slot;
-			BARRIER();
-			wait->since = now;
-		}
+		stack = turn_to(wait, walk->wait);
+		if (!may && stack->hash && stack->reason == walk->wait &&
+		    stack->period == wait->period)
+			counter->passed++;
+		else if (!walk_wait(context, walk, target, counter, cpu, stack, wait->period))
+			now = 0;
+		BARRIER();
+		wait->since = now;
 	}
 	release(walk);
 }

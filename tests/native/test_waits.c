@@ -8,12 +8,13 @@
 
 #include "harness.h"
 
-#define CPUS	2
-#define VERSION 0x030d0000
-#define SLEEPS	1	/* TASK_INTERRUPTIBLE */
-#define DEAD	0x80	/* TASK_DEAD */
-#define CALL	35	/* an arbitrary system call */
-#define STEP_NS 5000000 /* the length of a wait */
+#define CPUS	   2
+#define VERSION	   0x030d0000
+#define SLEEPS	   1	/* TASK_INTERRUPTIBLE */
+#define DEAD	   0x80 /* TASK_DEAD */
+#define CALL	   35	/* an arbitrary system call */
+#define OTHER_CALL 61
+#define STEP_NS	   5000000 /* the length of a wait */
 
 static struct image image;
 static struct task_struct idle;
@@ -175,20 +176,46 @@ static void the_gil_is_told_from_other_locks(void **state)
 	assert_int_equal(all().count, 3);
 }
 
-/* A thread with more switches than may be walked keeps all of its waiting time. */
-static void waits_that_are_not_walked_keep_their_time(void **state)
+/* A thread that is switched out three times as often as it may be walked.  Its last wait of each
+ * period is a long one, for another reason. */
+static void waits_that_are_not_walked_keep_their_time_and_reason(void **state)
 {
-	const __u64 waits = 3 * WALKS_A_PERIOD_MAX;
+	const __u64 periods = 10, waits = 3 * WALKS_A_PERIOD_MAX;
 
 	(void)state;
+	for (__u64 period = 10; period < 10 + periods; period++) {
+		kernel.time_ns = period * WALK_PERIOD_NS;
+		for (__u64 i = 1; i < waits; i++) {
+			kernel.task_registers.orig_ax = CALL + i % 2;
+			wait_on(0, SLEEPS, 1000, 0);
+		}
+		kernel.task_registers.orig_ax = OTHER_CALL;
+		wait_on(0, SLEEPS, STEP_NS, 0);
+	}
+	assert_int_equal(kernel.definition_count, 3);
+	assert_int_equal(kernel.definitions[2]->wait, WAIT_SYSTEM_CALL + OTHER_CALL);
+	is_about(kernel__slot(0, kernel.definitions[2]->slot)->amount.value, periods * STEP_NS);
+	is_about(all().value, periods * ((waits - 1) * 1000 + STEP_NS));
+	/* Before the rate of its switches is known, more are walked. */
+	assert_in_range(all().count, (periods - 1) * WALKS_A_PERIOD_MAX,
+			(periods + 2) * WALKS_A_PERIOD_MAX);
+}
+
+/* In the next period it is walked, and so is a wait for a reason that was not seen in this one. */
+static void a_period_begins_with_a_walk_for_each_reason(void **state)
+{
+	(void)state;
 	kernel.time_ns = 10 * WALK_PERIOD_NS;
-	for (__u64 i = 0; i < waits; i++)
+	for (__u64 i = 0; i < 100 * WALKS_A_PERIOD_MAX; i++)
 		wait_on(0, SLEEPS, 1000, 0);
-	assert_in_range(all().count, WALKS_A_PERIOD_MAX, WALKS_A_PERIOD_MAX + 1);
-	is_about(all().value, waits * 1000);
-	kernel.time_ns = 12 * WALK_PERIOD_NS;
-	wait_on(0, SLEEPS, 1000, 0);
-	assert_in_range(all().count, WALKS_A_PERIOD_MAX + 1, WALKS_A_PERIOD_MAX + 2);
+	for (__u64 call = CALL; call < CALL + 2; call++) {
+		__u64 walked = all().count;
+
+		kernel.time_ns = 11 * WALK_PERIOD_NS;
+		kernel.task_registers.orig_ax = call;
+		wait_on(0, SLEEPS, 1000, 0);
+		assert_int_equal(all().count, walked + 1);
+	}
 }
 
 /* The tid was reused. */
@@ -265,7 +292,8 @@ int main(void)
 		TEST(brief_waits_are_left_out),
 		TEST(wait_reasons_are_told_apart),
 		TEST(the_gil_is_told_from_other_locks),
-		TEST(waits_that_are_not_walked_keep_their_time),
+		TEST(waits_that_are_not_walked_keep_their_time_and_reason),
+		TEST(a_period_begins_with_a_walk_for_each_reason),
 		TEST(the_wait_time_of_an_ended_thread_is_not_counted),
 		TEST(dead_threads_leave_room_for_others),
 		TEST(dead_threads_leave_room_after_their_process),

@@ -114,9 +114,9 @@ bool blocked_list__enter(struct blocked_list *list, const struct blocked_thread 
 {
 	const struct wait wait = { .since = since,
 				   .start_time = thread->start_time,
-				   .hash = hash,
-				   .slot = first_slot(list) + list->used,
-				   .queue_slot = NO_SLOT };
+				   .stacks[0] = { .hash = hash,
+						  .slot = first_slot(list) + list->used,
+						  .queue_slot = NO_SLOT } };
 
 	if (blocked_list__is_full(list))
 		return false;
@@ -154,6 +154,6 @@ void blocked_list__withdraw(struct blocked_list *list, const struct blocked_thre
 
 	if (!bpf_map__lookup_elem(waits, &thread->kernel_tid, sizeof(__u32), &wait, sizeof(wait),
 				  0) &&
-	    wait.slot == first_slot(list) + slot)
+	    wait.stacks[wait.at].slot == first_slot(list) + slot)
 		bpf_map__delete_elem(waits, &thread->kernel_tid, sizeof(__u32), 0);
 }

@@ -64,9 +64,11 @@ void iterators__count_waits(struct pybpfprof_bpf *bpf, uint64_t until_ns)
 
 static void keep(struct slots *slots, const struct wait *wait)
 {
-	slots__keep(slots, wait->slot, wait->hash);
-	if (wait->queue_slot != NO_SLOT)
-		slots__keep(slots, wait->queue_slot, wait->hash ^ QUEUE_HASH);
+	const struct wait_stack *stack = &wait->stacks[wait->at];
+
+	slots__keep(slots, stack->slot, stack->hash);
+	if (stack->queue_slot != NO_SLOT)
+		slots__keep(slots, stack->queue_slot, stack->hash ^ QUEUE_HASH);
 }
 
 void iterators__keep_waits(const struct pybpfprof_bpf *bpf, struct slots *slots)
