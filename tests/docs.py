@@ -211,8 +211,7 @@ def sources():
             yield path, c_words(path.read_text())
         for path in sorted((TOP / folder).rglob("*.py")):
             yield path, python_words(path.read_text())
-        for path in sorted((*(TOP / folder).rglob("page/*.js"), *(TOP / folder).rglob("page/*.html"),
-                            *(TOP / folder).rglob("status/*"))):
+        for path in sorted(path for ending in ("js", "html", "css") for path in (TOP / folder).rglob("*." + ending)):
             yield path, re.sub(r";(?=\s*else\b)", "", path.read_text())
 
 

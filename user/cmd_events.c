@@ -30,12 +30,10 @@ static char *check(struct options *options)
 /* What a sample of EVENT stands for, by default; the caller frees. */
 static char *default_text(const struct event *event)
 {
-	if (event->source->set_rate)
+	if (event->source->set_rate || event->hz)
 		return xstrdup("the rate of -r");
 	if (event->source->program == PROGRAM_SWITCHES)
 		return xstrdup("each wait");
-	if (event->hz)
-		return xasprintf("%" PRIu64 " Hz", event->hz);
 	return event->period == 1 ? xstrdup("each event")
 				  : xasprintf("%" PRIu64 " events", event->period);
 }

@@ -128,13 +128,14 @@ static char *check_events(struct options *options)
 	if (options->wall) {
 		recording_plan__add_event(&options->plan, &clock);
 		recording_plan__add_event(&options->plan, &off_cpu);
-		return NULL;
 	}
-	if (options->off_cpu && recording_plan__add_event(&options->plan, &off_cpu) == -ENOSPC)
+	if (!options->wall && options->off_cpu &&
+	    recording_plan__add_event(&options->plan, &off_cpu) == -ENOSPC)
 		return xasprintf("--off-cpu is one event more than the %d that are possible",
 				 EVENTS_MAX);
+	options->plan.rate_chosen = options__is_chosen(options, "rate");
 	wrong = recording_plan__check(&options->plan);
-	if (wrong)
+	if (wrong || options->wall)
 		return wrong;
 	if (options->show && !is_sampled(&options->plan, options->show))
 		return xasprintf("--show %s is not sampled: add -e %s", options->show,

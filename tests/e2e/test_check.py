@@ -24,11 +24,11 @@ NAMES = [
     "CAP_CHECKPOINT_RESTORE", "CAP_DAC_READ_SEARCH", "ptrace_scope", "perf_event_paranoid",
     "unprivileged_bpf_disabled", "perf_event_max_sample_rate", "perf_cpu_time_max_percent",
     "locked memory", "memory", "open files", "file size", "processes", "signals",
-    "BPF program", "native frames", "sample",
+    "BPF program", "native frames", "context switches", "sample",
 ]
 # These may be limited on this machine even without a provocation.
 MAY_BE_LIMITED = {"BPF JIT", "kernel symbols", "mappings", "perf_event_max_sample_rate", "perf_cpu_time_max_percent",
-                  "memory", "native frames"}
+                  "memory", "native frames", "context switches"}
 VERDICTS = {"OK", "LIMITED", "MISSING"}
 NO_PROGRAM = {"BPF program", "sample"}
 BRIEF = "import time\nwhile time.process_time() < 0.3: pass"
@@ -415,6 +415,10 @@ class TestNotNeeded:
         assert self.found(binary, "uprobes", ()) == "available, not needed"
         hidden = with_shell("mount -t tmpfs none /sys/bus/event_source/devices")
         assert self.found(binary, "uprobes", hidden) == "not available, not needed"
+
+    def test_uprobes_want_a_capability(self, public_binary):
+        checks = Checks(public_binary, as_nobody(CAPABILITIES))
+        assert checks.checks["uprobes"]["found"] == "not available without CAP_SYS_ADMIN, not needed"
 
     def test_tracefs(self, binary):
         mounted = self.TRACEFS + "mkdir /sys/kernel/tracing/events\n"

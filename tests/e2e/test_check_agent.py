@@ -97,6 +97,23 @@ def test_native_frames(binary, tmp_path):
     assert verdict("memory", "--native", "--unwind-memory", "1G", prefix=little)[0] == "LIMITED"
 
 
+def test_context_switches(binary, tmp_path, monkeypatch):
+    """An agent with `off-cpu` needs them; record only for what shows waits."""
+    def row(*options):
+        answer = run(binary, "--json", *options)
+        found, = [row for row in json.loads(answer.stdout)["checks"] if row["name"] == "context switches"]
+        return found["verdict"], found["found"], found["costs"]
+
+    agent = "--agent", "--listen", "off", "--store", tmp_path, "--store-size", "1M"
+    assert row() == ("OK", "can be followed, and tracepoints sampled", None)
+    monkeypatch.setenv("LD_PRELOAD", os.path.join(os.path.dirname(binary), "refuse_map.so"))
+    monkeypatch.setenv("REFUSED_MAP", "waits")
+    found = "cannot be followed: Cannot allocate memory"
+    assert row() == ("LIMITED", found, "--off-cpu, --wall and tracepoints do not work")
+    assert row(*agent) == ("LIMITED", found, "--off-cpu, --wall and tracepoints do not work")
+    assert row(*agent, "--off-cpu") == ("MISSING", found, "the agent does not start")
+
+
 def test_the_table_names_the_agent(binary, tmp_path):
     answer = run(binary, "--agent", "--store", tmp_path / "store")
     assert answer.stdout.splitlines()[-1] == "pybpfprof agent works here."

@@ -97,7 +97,11 @@ def test_speedscope_has_both_events(record):
     (("-e", "cpu-clock", "-e", "page-faults", "-f", "folded"),
      "folded shows one event: choose it with --show EVENT, or use -f html or pprof or speedscope"),
     (("--show", "page-faults"), "--show page-faults is not sampled: add -e page-faults"),
-], ids=["unknown", "rate", "both", "modifier", "zero", "garbage", "clock", "raw", "raw-twice", "twice", "one-event", "not-sampled"])
+    (("-c", "0", "-e", "page-faults"), "count '0' is not a number of events from 1 to 10^12"),
+    (("-c", "5"), "--count is for events of -e that are counted, such as page-faults or cycles"),
+    (("-r", "99", "-e", "cpu-clock@499"), "all clocks have one rate"),
+], ids=["unknown", "rate", "both", "modifier", "zero", "garbage", "clock", "raw", "raw-twice", "twice", "one-event", "not-sampled",
+        "count-zero", "count-of-clock", "two-rates"])
 def test_bad_events_are_refused(profile, arguments, said):
     run = profile.attempt("-p", os.getpid(), *arguments)
     assert run.status == 2 and said in run.stderr
@@ -127,6 +131,24 @@ def test_task_clock_is_sampled(record):
     assert sum(count for _, count in stacks(path)) == event["value"]
 
 
+def test_a_count_is_for_events_without_their_own(record):
+    _, ledger = record(100, "speedscope", "-c", "3", "-e", "page-faults", "-e", "minor-faults:7")
+    for name, count in ("page-faults", 3), ("minor-faults", 7):
+        event = ledger["per_event"][name]
+        assert event["period"] == count and event["value"] == count * event["samples"] > 0
+
+
+def test_the_clock_takes_a_rate(record):
+    _, ledger = record(100, "folded", "-e", "cpu-clock@250")
+    assert ledger["rate_hz"] == 250 and ledger["per_event"]["cpu-clock"]["period"] == 4000000
+
+
+def test_task_clock_takes_the_common_rate(record):
+    _, ledger = record(100, "folded", "-e", "task-clock", "-r", "500")
+    event = ledger["per_event"]["task-clock"]
+    assert event["value"] == 2000000 * event["samples"] > 0
+
+
 # The latter two are raw encodings of cycles.
 @pytest.mark.parametrize("counter", ["instructions", "r3c:100000", "cpu/event=0x3c/:100000"])
 def test_a_counter_is_sampled_or_refused(profile, toucher, counter):  # noqa: F811
@@ -137,7 +159,8 @@ def test_a_counter_is_sampled_or_refused(profile, toucher, counter):  # noqa: F8
         run.finish()
         assert run.status == 4
         name = counter.partition(":")[0]
-        assert "this machine cannot count %s: pybpfprof events lists what it can" % name in run.stderr
+        opens = [name for name, reason in listed(profile).items() if not reason]
+        assert "this machine cannot count %s, but %s: " % (name, ", ".join(opens)) in run.stderr
     else:
         run.wait_sampling()
         ask(toucher, 100)

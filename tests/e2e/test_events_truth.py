@@ -18,6 +18,20 @@ TIMES = 10
 DEPTH = 47  # three more frames: the module, the first function and the function that touches pages
 
 
+@pytest.mark.prove("events")
+@pytest.mark.parametrize("period", [1, 10, 100])
+def test_all_periods_count_alike(any_python, target, profile, measured, period):
+    program = target(any_python, "touch_pages.py", PAGES, DEPTH)
+    run = profile.start("-p", program.pid, "-e", "page-faults:%d" % period)
+    run.wait_sampling()
+    ask(program.process, TIMES)
+    run.interrupt().load()
+    share = run.count_name("touch_here") / (PAGES * TIMES)
+    measured("page faults on the line that touches pages, at a period of %d" % period,
+             "%.2f %% of the pages" % (100 * share), "99 to 101 %")
+    assert 0.99 <= share <= 1.01
+
+
 @pytest.mark.alone
 @pytest.mark.prove("events")
 @pytest.mark.pythons(which=find_pythons)

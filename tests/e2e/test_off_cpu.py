@@ -203,6 +203,25 @@ def test_time_on_the_run_queue_is_separate(record, any_python):
     assert sum(value for _, value in stacks(path)) == ledger["per_event"]["off-cpu"]["value"]
 
 
+def test_longer_waits_are_kept(record, any_python):
+    path, _ = record("folded", *OFF_CPU, "--off-cpu-min", "1ms")
+    assert waits(path)["sleep_here", "[sleep]" if any_python.version >= (3, 11) else "[poll]"] >= 2 * STEP_NS
+
+
+def test_waits_to_write_and_for_a_page(any_python, profile, target, tmp_path):
+    """Both go on when the recording ends.  The thread that wants the page keeps the GIL."""
+    program = target(any_python, "stuck.py")
+    path = tmp_path / "waits.folded"
+    run = profile.start("-p", program.pid, "--off-cpu", "-o", path, files=False)
+    run.wait_sampling()
+    program.go()
+    wait_for(lambda: falls_asleep(program.pid))
+    run.interrupt().finish()
+    assert run.status == 0, run.stderr
+    found = waits(path)
+    assert found["write_here", "[write]"] > 0 and found["touch_here", "[page fault]"] > 0, found
+
+
 def test_brief_waits_are_left_out(record):
     path, ledger = record("folded", *OFF_CPU, "--off-cpu-min", "1h")
     assert not stacks(path)

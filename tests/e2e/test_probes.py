@@ -33,7 +33,13 @@ def work():
         thread.start()
     for thread in threads:
         thread.join()
+if sys.argv[2:]:
+    work()
+    print('done')
+    sys.stdout.flush()
 for line in sys.stdin:
+    if 'exec' in line:
+        os.execv(sys.executable, [sys.executable] + sys.argv + ['again'])
     if 'fork' in line:
         child = os.fork()
         if not child:
@@ -94,6 +100,11 @@ def test_each_call_is_on_its_line(record, library, probe, line, value):
 
 def test_children_are_probed(record, library):
     path, ledger, _ = record("-s", "--show", CALLED % library, request=b"fork")
+    assert on_line(path, CALL_LINE) + ledger["per_event"][CALLED % library]["busy"] == 2 * CALLS
+
+
+def test_a_process_is_probed_again_after_an_exec(record, library):
+    path, ledger, _ = record("--show", CALLED % library, request=b"exec")
     assert on_line(path, CALL_LINE) + ledger["per_event"][CALLED % library]["busy"] == 2 * CALLS
 
 

@@ -8,8 +8,9 @@ import time
 
 import pytest
 
-from legal import DeepLegal
+from legal import DeepLegal, Legal
 from pythons import FREE_THREADED, find_pythons, one_of_each_minor
+from test_gil import GIL_SINCE
 
 SECONDS = int(os.environ.get("WAITING_SECONDS", "30"))
 ROUNDS = 5
@@ -90,19 +91,43 @@ def interpreters_file(program, python):
 
 @pytest.mark.prove("waiting")
 @pytest.mark.pythons(which=one_of_each_minor)
-def test_no_impossible_stacks_beside_other_events(python, target, profile, measured):
+@pytest.mark.parametrize("show", ["cpu-clock", "off-cpu", "uprobe"])
+def test_no_impossible_stacks_beside_other_events(python, target, profile, measured, show):
     """The clock interrupts walks for context switches, page faults and calls."""
-    legal = DeepLegal(python, roots=("<module>", "work"))
     program, busy = target(python, "deep.py"), target(python, "ping_pong.py")
+    legal = {program.pid: DeepLegal(python, roots=("<module>", "work")),
+             busy.pid: Legal(python, "ping_pong.py", roots=("<module>", "answer", "ask"))}
     call = "uprobe:%s:PyEval_SaveThread" % interpreters_file(busy, python)
     run = profile("-p", program.pid, "-p", busy.pid, "-e", "cpu-clock", "-e", "off-cpu", "-e", "page-faults:1",
-                  "-e", call, "--show", "cpu-clock", "-r", 9999, "--full-filenames", cpu=3)
-    ours = [(frames, count) for frames, count in run.stacks
-            if frames[0].label.startswith("process %d:" % program.pid)]
-    wrong = {}
-    run.stacks[:] = ours
-    legal.judge(run, wrong, below=1)
-    samples = sum(count for _, count in ours)
-    measured("impossible stacks of the clock beside off-cpu, page faults and a uprobe, " + python.name,
-             "%d of %s" % (sum(wrong.values()), "{:,}".format(samples)), "0")
-    assert wrong == {} and samples and run.ledger["per_event"][call]["samples"]
+                  "-e", call, "--show", call if show == "uprobe" else show, "-r", 9999, "--full-filenames", cpu=3)
+    wrong, judged = {}, run.stacks[:]
+    for pid in legal:
+        # The innermost frame of a wait is its reason.
+        run.stacks[:] = [(frames[:-1] if show == "off-cpu" else frames, count) for frames, count in judged
+                         if frames[0].label.startswith("process %d:" % pid)]
+        assert run.stacks or show == "uprobe"
+        legal[pid].judge(run, wrong, below=1)
+    event = run.ledger["per_event"][call if show == "uprobe" else show]
+    measured("impossible stacks of %s beside the other events, %s" % (show, python.name),
+             "%d of %s" % (sum(wrong.values()), "{:,}".format(event["samples"])), "0")
+    assert wrong == {} and event["samples"] and run.ledger["per_event"][call]["samples"]
+
+
+def those_that_tell():
+    return [python for python in find_pythons() if python.version >= GIL_SINCE and python.kind != FREE_THREADED]
+
+
+@pytest.mark.alone
+@pytest.mark.prove("waiting")
+@pytest.mark.pythons(which=those_that_tell)
+def test_those_that_keep_the_gil_are_blamed(python, target, profile, measured):
+    program = target(python, "gil.py", "keep_here", "spin_here", "release_here", "sleep_here")
+    run = profile("-p", program.pid, "--gil-blame", "-r", 999, "-d", 5)
+    blamed = collections.Counter()
+    for frames, value in run.stacks:
+        blamed.update({frame.name: value for frame in frames if frame.name.endswith("_here")})
+    total = sum(blamed.values())
+    share = (blamed["keep_here"] + blamed["spin_here"]) / total
+    measured("blame of the two threads that keep the GIL, of four, " + python.name,
+             "%.1f %%; %.1f s of waiting in 5 s" % (100 * share, total / 1e9), "at least 95 %")
+    assert share >= 0.95 and blamed["keep_here"] and blamed["spin_here"]

@@ -29,6 +29,8 @@ static void event_names_are_parsed(void **state)
 	assert_true(event.source == &event_perf && !event.period && event.hz == 99);
 	assert_null(event__parse("cycles@499", &event));
 	assert_int_equal(event.hz, 499);
+	assert_null(event__parse("task-clock@499", &event));
+	assert_true(!event.period && event.hz == 499);
 	assert_null(event__parse("LLC-load-misses:1000", &event));
 	assert_true(event.source == &event_perf && event.period == 1000 && !event.hz);
 	assert_null(event__parse("off-cpu", &event));
@@ -79,14 +81,14 @@ static void invalid_events_are_refused(void **state)
 		"cycles@99:1000",
 		"cycles@0",
 		"cycles@9999999",
-		"cpu-clock@99",
+		"cpu-clock@0",
 		"off-cpu@99",
 		"off-cpu:1",
 		"r1a8x",
 		"r1a8:0",
 		"cpu/event=0x3c",
 		"cpu/event=0x3c/u",
-		"task-clock@99",
+		"task-clock@0",
 		"net:",
 		":net_dev_queue",
 		"net:9",
@@ -106,6 +108,59 @@ static void invalid_events_are_refused(void **state)
 		assert_non_null(wrong);
 		free(wrong);
 	}
+}
+
+/* Whether TEXTS, separated by spaces, settle on CLOCK_HZ with PERIOD and RATE_HZ; a rate below 0 is
+ * the default's. */
+static bool settle(const char *texts, uint64_t period, double rate_hz, double clock_hz,
+		   struct event events[EVENTS_MAX])
+{
+	bool chosen = rate_hz >= 0;
+	double hz = chosen ? rate_hz : 99;
+	char *copy = strdup(texts), *wrong;
+	uint32_t count = 0;
+
+	for (char *rest = copy, *text; (text = strsep(&rest, " "));)
+		assert_null(event__parse(text, &events[count++]));
+	wrong = events__settle(events, count, period, &hz, chosen);
+	free(copy);
+	if (!wrong)
+		return hz == clock_hz;
+	free(wrong);
+	return false;
+}
+
+static void events_without_their_own_take_the_common_rate_or_count(void **state)
+{
+	struct event events[EVENTS_MAX];
+
+	(void)state;
+	assert_true(settle("cycles r1a8:7 instructions@5 page-faults", 0, 499, 499, events));
+	assert_true(events[0].hz == 499 && !events[0].period);
+	assert_true(!events[1].hz && events[1].period == 7);
+	assert_true(events[2].hz == 5 && !events[2].period);
+	assert_true(!events[3].hz && events[3].period == 100);
+	assert_true(settle("cycles r1a8:7 instructions@5 page-faults", 3, 499, 499, events));
+	assert_true(!events[0].hz && events[0].period == 3);
+	assert_true(!events[1].hz && events[1].period == 7);
+	assert_true(events[2].hz == 5 && !events[2].period);
+	assert_true(!events[3].hz && events[3].period == 3);
+	assert_true(settle("task-clock cycles", 0, 0.5, 0.5, events));
+	assert_true(events[0].hz == 1 && events[1].hz == 1);
+}
+
+static void clocks_have_one_rate(void **state)
+{
+	struct event events[EVENTS_MAX];
+
+	(void)state;
+	assert_true(settle("cpu-clock@499 cycles off-cpu", 0, -1, 499, events));
+	assert_true(!events[0].hz && !events[0].period);
+	assert_int_equal(events[1].hz, 499);
+	assert_true(settle("cpu-clock@499", 0, 499, 499, events));
+	assert_false(settle("cpu-clock@499", 0, 99, 499, events));
+	assert_false(settle("cpu-clock@499 gil-blame@99", 0, -1, 499, events));
+	assert_false(settle("cpu-clock off-cpu", 7, -1, 99, events));
 }
 
 static void modifiers_are_refused_with_a_hint(void **state)
@@ -177,6 +232,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(event_names_are_parsed),
 		cmocka_unit_test(invalid_events_are_refused),
+		cmocka_unit_test(events_without_their_own_take_the_common_rate_or_count),
+		cmocka_unit_test(clocks_have_one_rate),
 		cmocka_unit_test(modifiers_are_refused_with_a_hint),
 		cmocka_unit_test(events_are_separated),
 		cmocka_unit_test(each_event_has_a_ledger),

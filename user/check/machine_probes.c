@@ -17,6 +17,7 @@
 
 #include "base/xalloc.h"
 #include "check/check.h"
+#include "events/events.h"
 #include "events/periods.h"
 #include "events/tracepoint_types.h"
 #include "processes/pid_namespace.h"
@@ -200,9 +201,11 @@ static enum verdict try_perf_events(struct check *check)
 
 static enum verdict try_uprobes(struct check *check)
 {
-	bool there = access("/sys/bus/event_source/devices/uprobe/type", F_OK) == 0;
+	const struct event probe = { .source = &event_probe };
+	int error = event__try(&probe);
 
-	return check__say(check, OK, "%savailable, not needed", there ? "" : "not ");
+	return check__say(check, OK, "%savailable%s, not needed", error ? "not " : "",
+			  error == -EACCES ? " without CAP_SYS_ADMIN" : "");
 }
 
 static enum verdict try_tracefs(struct check *check)
@@ -427,6 +430,33 @@ static enum verdict try_native_frames(struct check *check)
 	return check__say(check, verdict, "cannot be walked: %s", strerror(-error));
 }
 
+static bool agent_needs_switches(const struct options *agent)
+{
+	for (uint32_t i = 0; agent && i < agent->plan.event_count; i++)
+		if (agent->plan.events[i].source->program == PROGRAM_SWITCHES ||
+		    agent->plan.events[i].source->program == PROGRAM_TRACEPOINT)
+			return true;
+	return false;
+}
+
+static enum verdict try_switches(struct check *check)
+{
+	enum verdict verdict = agent_needs_switches(check->agent) ? MISSING : LIMITED;
+	int error = check->trial->switches;
+
+	if (verdict == MISSING)
+		check->costs = xstrdup("the agent does not start");
+	if (!is_loaded(check->trial)) {
+		check->mend = xstrdup("see BPF program");
+		return check__say(check, verdict, "not tried");
+	}
+	if (!error)
+		return check__say(check, OK, "can be followed, and tracepoints sampled");
+	if (error == -ENOMEM)
+		check->mend = xstrdup("see memory");
+	return check__say(check, verdict, "cannot be followed: %s", strerror(-error));
+}
+
 static enum verdict try_sample(struct check *check)
 {
 	const struct trial *trial = check->trial;
@@ -498,6 +528,8 @@ const struct probe machine_probes[] = {
 	{ "BPF program", try_program, NOT_STARTED, NULL },
 	{ "native frames", try_native_frames, "--native does not work",
 	  "use a newer kernel; pybpfprof record -n -v shows its reasons" },
+	{ "context switches", try_switches, "--off-cpu, --wall and tracepoints do not work",
+	  "use a newer kernel; pybpfprof record --off-cpu -v shows its reasons" },
 	{ "sample", try_sample, NOT_STARTED, "fix what is MISSING above" },
 	{ 0 },
 };

@@ -19,6 +19,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
@@ -201,6 +202,27 @@ static int load(struct trial *trial, const struct sampler_sink *sink, struct sam
 	return sampler__open(sink, &scope, sampler);
 }
 
+/* Tries what --off-cpu and tracepoints need: 0 or -errno. */
+static int try_switches(const struct sampler_sink *sink, struct event_rate rate)
+{
+	const struct event_users users = { .everyone = true };
+	struct sampler_scope scope = {
+		.processes = 1,
+		.events = { event__named("off-cpu"), event__named("task:task_newtask") },
+		.event_count = 2,
+	};
+	struct sampler *sampler;
+	char *wrong = events__resolve(scope.events, scope.event_count, &users);
+	int error = wrong ? -ESRCH : sampler__open(sink, &scope, &sampler);
+
+	free(wrong);
+	if (error)
+		return error;
+	error = sampler__start(sampler, rate);
+	sampler__free(sampler);
+	return error;
+}
+
 static void sample_child(struct trial *trial)
 {
 	const struct sampler_sink sink = {
@@ -231,6 +253,7 @@ static void sample_child(struct trial *trial)
 	if (!trial->following && !trial->starting)
 		await_sample(trial, sampler);
 	sampler__free(sampler);
+	trial->switches = try_switches(&sink, rate);
 }
 
 static void look_at_child(void *context)
@@ -316,6 +339,7 @@ const struct trial *trial__run(unsigned int company)
 				 .opening = -ENOMEM,
 				 .loading = -ENOMEM,
 				 .native = -ENOMEM,
+				 .switches = -ENOMEM,
 				 .mappings = -ENOMEM };
 	trial->files = limits__raise_files(1);
 	if (!try_apart(trial)) {

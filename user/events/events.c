@@ -6,8 +6,7 @@
 #include "base/xalloc.h"
 #include "events/events.h"
 
-#define PERIOD_MAX 1000000000000ULL
-#define RATE_MAX   1000000ULL
+#define RATE_MAX 1000000ULL
 
 const struct event_source *const event_sources[] = {
 	&event_cpu_clock, &event_perf, &event_off_cpu, &event_probe, &event_tracepoint, NULL,
@@ -31,8 +30,7 @@ static bool find(const char *name, size_t count, struct event *event)
 	return false;
 }
 
-/* TEXT as a number from 1 to MOST; 0: it is none. */
-static uint64_t parse_number(const char *text, uint64_t most)
+uint64_t event__number(const char *text, uint64_t most)
 {
 	char *end;
 	unsigned long long number = strtoull(text, &end, 10);
@@ -62,17 +60,16 @@ static char *parse_period(const char *text, struct event *event)
 	if (event->source->resolve && strcmp(text, "1") != 0)
 		return xasprintf("%s has no count: each call is a sample", event->name);
 	event->hz = 0;
-	event->period = parse_number(text, PERIOD_MAX);
+	event->has_own = true;
+	event->period = event__number(text, EVENT_PERIOD_MAX);
 	return event->period ? NULL
 			     : xasprintf("'%s' is no count of %s: use a number from 1 to %llu",
-					 text, event->name, PERIOD_MAX);
+					 text, event->name, EVENT_PERIOD_MAX);
 }
 
 static char *parse_rate(const char *text, struct event *event)
 {
-	if (event->source->set_rate)
-		return xasprintf("%s has the rate of -r", event->name);
-	if (!event->hz)
+	if (event->period)
 		return xasprintf("%s cannot be sampled at a rate: use %s%s", event->name,
 				 event->name,
 				 event->source->program == PROGRAM_PERF_EVENT ? ":COUNT" : "");
@@ -80,7 +77,8 @@ static char *parse_rate(const char *text, struct event *event)
 		return xasprintf("%s is sampled by a count or at a rate: use only one of :COUNT "
 				 "and @HZ",
 				 event->name);
-	event->hz = parse_number(text, RATE_MAX);
+	event->has_own = true;
+	event->hz = event__number(text, RATE_MAX);
 	return event->hz ? NULL
 			 : xasprintf("'%s' is no rate of %s: use a number from 1 to %llu", text,
 				     event->name, RATE_MAX);
@@ -131,6 +129,56 @@ char *event__parse(const char *text, struct event *event)
 	return refuse_modifier(text + length);
 }
 
+static bool is_counted(const struct event *event)
+{
+	return event->source->program == PROGRAM_PERF_EVENT && !event->source->set_rate;
+}
+
+static char *settle_clock(struct event *clock, double *rate_hz, bool *chosen)
+{
+	uint64_t hz = clock->hz;
+
+	clock->hz = 0;
+	if (!hz || (double)hz == *rate_hz)
+		return NULL;
+	if (*chosen)
+		return xasprintf("%s@%llu is not the rate of -r or of another clock: all clocks "
+				 "have one rate",
+				 clock->name, (unsigned long long)hz);
+	*rate_hz = hz;
+	*chosen = true;
+	return NULL;
+}
+
+char *events__settle(struct event *events, uint32_t count, uint64_t period, double *rate_hz,
+		     bool rate_chosen)
+{
+	bool counted = !period;
+	char *wrong = NULL;
+
+	for (uint32_t i = 0; i < count && !wrong; i++)
+		if (events[i].source->set_rate)
+			wrong = settle_clock(&events[i], rate_hz, &rate_chosen);
+	for (uint32_t i = 0; i < count && !wrong; i++) {
+		struct event *event = &events[i];
+
+		if (!is_counted(event))
+			continue;
+		counted = true;
+		if (event->has_own)
+			continue;
+		if (period)
+			event->hz = 0;
+		event->period = period ?: event->period;
+		if (event->hz)
+			event->hz = fmax(1, *rate_hz);
+	}
+	if (!wrong && !counted)
+		wrong = xstrdup("--count is for events of -e that are counted, such as page-faults "
+				"or cycles");
+	return wrong;
+}
+
 int event__try(const struct event *event)
 {
 	void *run;
@@ -152,6 +200,24 @@ const char *events__impossible(const struct event *events, uint32_t count)
 		if (!is_clock(&events[i]) && event__try(&events[i]))
 			return events[i].name;
 	return NULL;
+}
+
+char *events__possible(void)
+{
+	char *names = xstrdup("");
+	const struct event *listed;
+
+	for (size_t i = 0; event_sources[i]; i++) {
+		for (size_t j = 0; event_sources[i]->list && (listed = event_sources[i]->list(j));
+		     j++) {
+			struct event event = *listed;
+
+			event.source = event_sources[i];
+			if (!event__try(&event))
+				names = xappend(names, ", ", event.name);
+		}
+	}
+	return names;
 }
 
 char *events__resolve(struct event *events, uint32_t count, const struct event_users *users)

@@ -37,7 +37,8 @@ struct event {
 	uint32_t type;	     /* for the source, as are ... */
 	uint64_t config, config1, config2; /* ... these */
 	uint64_t period;		   /* events that a sample stands for; 0: a rate decides */
-	uint64_t hz;			   /* that rate; 0 by default: it takes none of its own */
+	uint64_t hz;			   /* that rate; 0: the clock's */
+	bool has_own;			   /* the period or the rate was chosen for it */
 	/* Of a tracepoint, once it is resolved: the kernel's name of it, and what BPF has to do. */
 	char attach[TRACEPOINT_NAME_MAX];
 	struct tracepoint tracepoint;
@@ -114,6 +115,9 @@ int event__try(const struct event *event);
  * clock; NULL: there is none. */
 const char *events__impossible(const struct event *events, uint32_t count);
 
+/* The names of the listed events that this machine can sample, "a, b"; the caller frees. */
+char *events__possible(void);
+
 /* Fills EVENT from TEXT: "NAME", "NAME:COUNT" for samples that stand for COUNT events, or "NAME@HZ"
  * for HZ samples per second, if its source takes a rate.  NULL, or an error message that the caller
  * frees. */
@@ -121,6 +125,18 @@ char *event__parse(const char *text, struct event *event);
 
 /* The event NAME, which there must be, as it is by default. */
 struct event event__named(const char *name);
+
+/* Gives those of the COUNT EVENTS that were chosen without a period or a rate the PERIOD, if they
+ * are counted and it is not 0, or *RATE_HZ.  A clock that was chosen with a rate changes *RATE_HZ,
+ * which RATE_CHOSEN says the user chose.  NULL, or an error message that the caller frees. */
+char *events__settle(struct event *events, uint32_t count, uint64_t period, double *rate_hz,
+		     bool rate_chosen);
+
+/* TEXT as a number from 1 to MOST; 0: it is none. */
+uint64_t event__number(const char *text, uint64_t most);
+
+/* The most events that one sample can stand for. */
+#define EVENT_PERIOD_MAX 1000000000000ULL
 
 /* Finds on this machine what the COUNT EVENTS name for USERS.  NULL, or an error message that the
  * caller frees. */

@@ -16,11 +16,8 @@
 #include "events/events.h"
 #include "events/raw_counter.h"
 
-/* Samples per second of a counter, if nothing else is asked for. */
+/* Samples per second of an event without a period, unless -r says otherwise. */
 #define COUNTER_HZ 99
-
-/* The same of CPU time by perf's clock, in nanoseconds. */
-#define CLOCK_NS (1000000000 / COUNTER_HZ)
 
 struct perf_run {
 	struct cpu_events cpus; /* first, for cpu_events__attach */
@@ -50,7 +47,7 @@ static const struct event known[] = {
 	  .unit = "nanoseconds",
 	  .type = PERF_TYPE_SOFTWARE,
 	  .config = PERF_COUNT_SW_TASK_CLOCK,
-	  .period = CLOCK_NS },
+	  .hz = COUNTER_HZ },
 	{ .name = "cycles", COUNTER(CPU_CYCLES) },
 	{ .name = "instructions", COUNTER(INSTRUCTIONS) },
 	{ .name = "cache-references", COUNTER(CACHE_REFERENCES) },
@@ -90,13 +87,13 @@ static const char *const aliases[][2] = {
 	{ "idle-cycles-backend", "stalled-cycles-backend" },
 };
 
-/* The listed event that perf also calls TEXT, up to a count or rate; NULL: there is none. */
-static const struct event *find_alias(const char *text, size_t length)
+/* The listed event that perf also calls as the LENGTH bytes at NAME; NULL: there is none. */
+static const struct event *find_alias(const char *name, size_t length)
 {
 	const struct event *event;
 
 	for (size_t i = 0; i < sizeof(aliases) / sizeof(aliases[0]); i++) {
-		if (strncmp(aliases[i][0], text, length) != 0 || aliases[i][0][length])
+		if (strncmp(aliases[i][0], name, length) != 0 || aliases[i][0][length])
 			continue;
 		for (size_t j = 0; (event = list(j)); j++)
 			if (strcmp(event->name, aliases[i][1]) == 0)
@@ -108,12 +105,13 @@ static const struct event *find_alias(const char *text, size_t length)
 static bool take(const char *text, size_t *length, struct event *event, char **wrong)
 {
 	const struct event_source *source = event->source;
-	const struct event *listed = find_alias(text, strcspn(text, ":@"));
+	const struct event *listed;
 
+	*length = strcspn(text, ":@");
+	listed = find_alias(text, *length);
 	if (listed) {
 		*event = *listed;
 		event->source = source;
-		*length = strcspn(text, ":@");
 		return true;
 	}
 	event->unit = "count";
@@ -137,7 +135,10 @@ static int open_all(const struct event *event, struct event_rate rate, void **ru
 	int error;
 
 	(void)rate;
-	if (event->hz) {
+	/* A rate of a software event settles only after seconds.  But nanoseconds have a period. */
+	if (event->hz && event->type == PERF_TYPE_SOFTWARE) {
+		attributes.sample_period = 1000000000 / event->hz;
+	} else if (event->hz) {
 		attributes.freq = 1;
 		attributes.sample_freq = event->hz;
 	}

@@ -92,6 +92,14 @@ static char *take_rate(const struct option *option, void *field, const char *val
 	return NULL;
 }
 
+static char *take_events_per_sample(const struct option *option, void *field, const char *value)
+{
+	uint64_t *count = field;
+
+	*count = event__number(value, EVENT_PERIOD_MAX);
+	return *count ? NULL : refuse(option, value, "a number of events from 1 to 10^12");
+}
+
 static char *take_event(const struct option *option, void *field, const char *value)
 {
 	struct recording_plan *plan = field;
@@ -281,8 +289,13 @@ static const struct option option_table[] = {
 	{ "duration", 'd', "TIME",
 	  "time to sample: 30, 90s, 2m, 1h (default: until Ctrl-C or the end of the process)",
 	  take_duration, FIELD(plan.duration_s), .verbs = RECORD },
-	{ "rate", 'r', "HZ", "samples per second of CPU time", take_rate, FIELD(plan.rate_hz),
-	  .verbs = RECORD | AGENT, .fallback = TEXT(RATE_HZ_DEFAULT), .agent_fallback = "19" },
+	{ "rate", 'r', "HZ", "samples per second: of CPU time, and of the processor's counters",
+	  take_rate, FIELD(plan.rate_hz), .verbs = RECORD | AGENT,
+	  .fallback = TEXT(RATE_HZ_DEFAULT), .agent_fallback = "19" },
+	{ "count", 'c', "COUNT",
+	  "a sample for COUNT events: of counted ones, such as page-faults and cycles, that "
+	  "-e names without their own",
+	  take_events_per_sample, FIELD(plan.sample_count), .verbs = RECORD },
 	{ "event", 'e', "EVENT",
 	  "sample this event: cpu-clock (the default), page-faults, cycles, off-cpu and others "
 	  "that `pybpfprof events` lists; record: calls of a function with uprobe:/PATH:FUNCTION; "

@@ -307,6 +307,15 @@ struct obstacle privileges__load(int error, bool native)
 	}
 }
 
+static struct obstacle uncountable(const char *event)
+{
+	char *possible = events__possible();
+	char *what = xasprintf("this machine cannot count %s, but %s", event, possible);
+
+	free(possible);
+	return obstacle(what, "a virtual machine may hide the processor's counters");
+}
+
 struct obstacle privileges__events(int error, const char *event)
 {
 	switch (-error) {
@@ -324,9 +333,7 @@ struct obstacle privileges__events(int error, const char *event)
 	case ENOSYS:
 	case EOPNOTSUPP:
 		if (event)
-			return obstacle(xasprintf("this machine cannot count %s", event),
-					"pybpfprof events lists what it can; a virtual machine may "
-					"hide the processor's counters");
+			return uncountable(event);
 		return obstacle(xstrdup("this kernel has no CPU clock event"),
 				"use a kernel with CONFIG_PERF_EVENTS=y, and no sandbox that hides "
 				"the event, as gVisor does");

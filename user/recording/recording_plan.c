@@ -44,13 +44,16 @@ char *recording_plan__check(struct recording_plan *plan)
 		.any_context = plan->any_context,
 	};
 	bool waits = false;
+	char *wrong;
 
 	for (uint32_t i = 0; i < plan->event_count; i++)
 		waits |= plan->events[i].source->program == PROGRAM_SWITCHES;
 	if (!waits && (plan->split_run_queue || plan->off_cpu_min_s > 0))
 		return xasprintf("%s needs --off-cpu",
 				 plan->split_run_queue ? "--split-runqueue" : "--off-cpu-min");
-	return events__resolve(plan->events, plan->event_count, &users);
+	wrong = events__settle(plan->events, plan->event_count, plan->sample_count, &plan->rate_hz,
+			       plan->rate_chosen);
+	return wrong ?: events__resolve(plan->events, plan->event_count, &users);
 }
 
 bool recording_plan__needs_gil(const struct recording_plan *plan)

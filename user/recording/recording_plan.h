@@ -23,6 +23,8 @@ struct recording_plan {
 	uint32_t processes_max;
 	double duration_s; /* 0: until Ctrl-C or the targets' end */
 	double rate_hz;
+	bool rate_chosen;      /* it is not the default */
+	uint64_t sample_count; /* of counted events without a period of their own; 0: none */
 	struct event events[EVENTS_MAX];
 	uint32_t event_count; /* 0: the CPU clock alone */
 	bool split_run_queue; /* of off-cpu: time after wake-up is apart */
@@ -44,7 +46,8 @@ void recording_plan__free(struct recording_plan *plan);
 /* Adds EVENT.  0, -EEXIST where PLAN has it already, or -ENOSPC where it has EVENTS_MAX. */
 int recording_plan__add_event(struct recording_plan *plan, const struct event *event);
 
-/* Checks the events, and finds on this machine what they name (events__resolve).  NULL, or an error
+/* Checks the events, settles their periods and rates (events__settle), and finds on this machine
+ * what they name (events__resolve).  NULL, or an error
  * message that the caller frees: also if what is set for off-cpu is without it. */
 char *recording_plan__check(struct recording_plan *plan);
 

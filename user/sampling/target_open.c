@@ -136,7 +136,7 @@ enum exit_status target__explain(pid_t pid, const struct runtime *runtime, int e
 		log__error("process %d runs Python %s, which %s: profile it without --gil and "
 			   "--gil-blame",
 			   pid, runtime->version, target__lack_of_gil(runtime));
-		return STATUS_NOT_PYTHON;
+		return STATUS_USAGE;
 	case -ESRCH:
 		log__error("process %d has ended", pid);
 		return STATUS_NO_SAMPLE;
