@@ -63,7 +63,7 @@ static __always_inline bool will_wait_for_gil(const struct target *target)
 	return in_gil;
 }
 
-SEC("tp_btf/sched_switch")
+SEC("?tp_btf/sched_switch")
 int count_gil_queue(__u64 *context)
 {
 	struct task_struct *previous = (struct task_struct *)context[1];

@@ -90,7 +90,7 @@ static __always_inline void list_numbers(struct task_struct *task)
 	listed.tgid = number_of(task->group_leader, pid_level);
 }
 
-SEC("iter/task")
+SEC("?iter/task")
 int list_blocked(struct bpf_iter__task *context)
 {
 	struct task_struct *task = context->task;

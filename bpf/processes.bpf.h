@@ -108,7 +108,7 @@ static __always_inline void leave_untold(__u32 tgid, struct target *target)
 	bpf_map_update_elem(&targets, &tgid, target, BPF_ANY);
 }
 
-SEC("tp_btf/sched_process_fork")
+SEC("?tp_btf/sched_process_fork")
 int follow_fork(__u64 *context)
 {
 	struct task_struct *parent = (struct task_struct *)context[0];
@@ -402,7 +402,7 @@ static __always_inline void take_mapping(struct task_struct *task, struct mm_str
 	bpf_ringbuf_submit(record, wake());
 }
 
-SEC("fentry/perf_event_mmap")
+SEC("?fentry/perf_event_mmap")
 int follow_mapping(__u64 *context)
 {
 	struct vm_area_struct *vma = (struct vm_area_struct *)context[0];

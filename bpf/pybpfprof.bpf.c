@@ -4,7 +4,8 @@
  * is it a target's? -> its thread state (thread.bpf.h) -> its Python frames (python.bpf.h) -> its
  * native frames (native.bpf.h) -> the kernel's frames (kernel.bpf.h) -> the stack's counter
  * (stack.bpf.h).  Other programs follow processes (processes.bpf.h).  In a PID namespace one more
- * program runs before sampling begins (pid_namespace.bpf.h).
+ * program runs before sampling begins (pid_namespace.bpf.h).  Those with a "?" in their section's
+ * name are loaded only if they are needed (user/sampling/programs.c).
  */
 #include "vmlinux.h"
 #include <bpf/bpf_helpers.h>
@@ -181,7 +182,7 @@ static __always_inline bool walk_stack(struct walk *walk, __u32 cpu, __u64 threa
 }
 
 /* The profiler runs it for each thread of its PID namespace. */
-SEC("iter/task")
+SEC("?iter/task")
 int find_process(struct bpf_iter__task *context)
 {
 	struct task_struct *task = context->task;
@@ -333,7 +334,7 @@ static __always_inline int take_sample(struct bpf_perf_event_data *context, __u3
 
 /* A program for each event.  Before Linux 5.15 a program cannot tell which event runs it. */
 #define EVENT_PROGRAM(name, event)                    \
-	SEC("perf_event")                             \
+	SEC("?perf_event")                            \
 	int name(struct bpf_perf_event_data *context) \
 	{                                             \
 		return take_sample(context, event);   \

@@ -62,7 +62,7 @@ static __always_inline int take_probe(__u32 event)
 }
 
 #define TRACEPOINT_PROGRAM(name, event)                 \
-	SEC("raw_tp")                                   \
+	SEC("?raw_tp")                                  \
 	int name(__u64 *context)                        \
 	{                                               \
 		return take_tracepoint(context, event); \
@@ -74,7 +74,7 @@ TRACEPOINT_PROGRAM(tracepoint_2, 2)
 TRACEPOINT_PROGRAM(tracepoint_3, 3)
 
 #define PROBE_PROGRAM(name, event)        \
-	SEC("kprobe")                     \
+	SEC("?kprobe")                    \
 	int name(void *registers)         \
 	{                                 \
 		(void)registers;          \

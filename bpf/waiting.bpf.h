@@ -98,7 +98,7 @@ __noinline int end_wait(__u32 tid, __u64 start_time, __u64 now)
 /* User space runs it for each thread: some kernels refuse programs that go through a map's entries.
  * It alone writes `counted`, and the switches alone `since`.  A wait that ends at this very moment
  * may be counted twice. */
-SEC("iter/task")
+SEC("?iter/task")
 int count_wait(struct bpf_iter__task *context)
 {
 	struct task_struct *task = context->task;
@@ -119,7 +119,7 @@ int count_wait(struct bpf_iter__task *context)
 	return 0;
 }
 
-SEC("tp_btf/sched_wakeup")
+SEC("?tp_btf/sched_wakeup")
 int end_sleep(__u64 *context)
 {
 	struct task_struct *woken = (struct task_struct *)context[0];
@@ -273,7 +273,7 @@ static __always_inline void begin_wait(void *context, struct task_struct *previo
 	release(walk);
 }
 
-SEC("tp_btf/sched_switch")
+SEC("?tp_btf/sched_switch")
 int off_cpu(__u64 *context)
 {
 	struct task_struct *previous = (struct task_struct *)context[1];

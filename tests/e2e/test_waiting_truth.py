@@ -4,13 +4,18 @@
 import collections
 import os
 import statistics
+import sys
 import time
 
 import pytest
 
+from conftest import ROOT
 from legal import DeepLegal, Legal
 from pythons import FREE_THREADED, find_pythons, one_of_each_minor
 from test_gil import GIL_SINCE
+
+sys.path.insert(0, os.path.join(ROOT, "tests", "bench"))
+import kernel_cost  # noqa: E402
 
 SECONDS = int(os.environ.get("WAITING_SECONDS", "30"))
 ROUNDS = 5
@@ -44,6 +49,64 @@ def test_the_wall_time_of_a_thread_is_its_lifetime(python, target, profile, meas
     gil = "[waiting for the GIL]"
     told = python.version >= (3, 7) and python.kind != FREE_THREADED
     assert (gil in reasons["spin_here"]) == told, reasons["spin_here"]
+
+
+@pytest.mark.alone
+@pytest.mark.prove("waiting")
+@pytest.mark.pythons(which=one_of_each_minor)
+def test_the_time_of_naps_is_exact(python, target, profile, measured):
+    program = target(python, "naps.py")
+    run = profile.start("-p", program.pid, "--off-cpu")
+    run.wait_sampling()
+    program.process.stdin.write(b"\n")
+    program.process.stdin.flush()
+    truth = int(program.process.stdout.readline())
+    run.interrupt().load()
+    error = abs(run.count_name("nap_here") - truth) / 1e6
+    measured("time of 20 naps of 50 ms, from the program's own clock, " + python.name, "%.2f ms" % error, "1 ms")
+    assert error <= 1
+
+
+def switches_of(pid):
+    return sum(int(line.split()[1]) for task in os.listdir("/proc/%d/task" % pid)
+               for line in open("/proc/%d/task/%s/status" % (pid, task), encoding="ascii")
+               if "voluntary_ctxt_switches" in line)
+
+
+@pytest.mark.alone
+@pytest.mark.prove("waiting")
+@pytest.mark.parametrize("threads", [1, 12])
+def test_the_cost_of_switches(any_python, target, profile, measured, threads):
+    """Only reported.  Each thread wakes some 900 times per second."""
+    program = target(any_python, "gil.py", *["sleep_here"] * threads)
+    with kernel_cost.statistics():
+        run = profile.start("-p", program.pid, "--off-cpu")
+        run.wait_sampling()
+        switches, cost, begin = switches_of(program.pid), kernel_cost.read(run.pid, kernel_cost.TRACING), time.monotonic()
+        time.sleep(ROUND_SECONDS)
+        seconds = time.monotonic() - begin
+        spent = kernel_cost.read(run.pid, kernel_cost.TRACING).nanoseconds - cost.nanoseconds
+        rate = (switches_of(program.pid) - switches) / seconds
+        run.interrupt().load()
+    measured("BPF run time of --off-cpu at {:,.0f} switches a second".format(rate),
+             "%.2f %% of a CPU" % (100 * spent / 1e9 / seconds), "0.3 % at 1,000, 3 % at 10,000")
+
+
+@pytest.mark.alone
+@pytest.mark.prove("waiting")
+def test_the_cost_for_other_processes(any_python, target, profile, measured):
+    """Only reported."""
+    idle = target(any_python, "asleep.py")
+    program = target(any_python, "ping_pong.py")
+    with kernel_cost.statistics():
+        run = profile.start("-p", idle.pid, "--off-cpu")
+        run.wait_sampling()
+        before = kernel_cost.read(run.pid, kernel_cost.TRACING)
+        trips(program, ROUND_SECONDS)
+        after = kernel_cost.read(run.pid, kernel_cost.TRACING)
+        run.interrupt().load()
+    measured("a switch between threads of other processes with --off-cpu",
+             "%.2f us" % ((after.nanoseconds - before.nanoseconds) / (after.runs - before.runs) / 1000), "0.1 us")
 
 
 def trips(program, seconds):

@@ -43,10 +43,11 @@ bool programs__measure_waits(const struct pybpfprof_bpf *bpf)
 	return bpf_program__autoload(bpf->progs.off_cpu);
 }
 
-int programs__choose(struct pybpfprof_bpf *bpf, const struct sampler_scope *scope,
-		     bool with_mappings)
+/* Has the programs loaded that events need beside their own, and those that follow processes. */
+static int choose_others(struct pybpfprof_bpf *bpf, const struct sampler_scope *scope,
+			 bool with_mappings)
 {
-	bool follows = scope->following != FOLLOW_NONE;
+	bool follows = scope->following != FOLLOW_NONE, waits = programs__measure_waits(bpf);
 	const struct {
 		struct bpf_program *program;
 		bool wanted;
@@ -55,27 +56,23 @@ int programs__choose(struct pybpfprof_bpf *bpf, const struct sampler_scope *scop
 		{ bpf->progs.follow_fork, follows },
 		{ bpf->progs.follow_mapping, follows && with_mappings },
 		{ bpf->progs.count_gil_queue, bpf->rodata->config.blamed },
+		{ bpf->progs.count_wait, waits },
+		{ bpf->progs.list_blocked, waits },
+		{ bpf->progs.end_sleep, waits && scope->split_run_queue },
 	};
-	struct bpf_program *const samples[] = { bpf->progs.sample,	 bpf->progs.sample_1,
-						bpf->progs.sample_2,	 bpf->progs.sample_3,
-						bpf->progs.tracepoint,	 bpf->progs.tracepoint_1,
-						bpf->progs.tracepoint_2, bpf->progs.tracepoint_3,
-						bpf->progs.probe,	 bpf->progs.probe_1,
-						bpf->progs.probe_2,	 bpf->progs.probe_3,
-						bpf->progs.off_cpu,	 bpf->progs.count_wait,
-						bpf->progs.end_sleep,	 bpf->progs.list_blocked };
 	int error = 0;
 
 	for (size_t i = 0; i < sizeof(choices) / sizeof(choices[0]) && !error; i++)
 		error = bpf_program__set_autoload(choices[i].program, choices[i].wanted);
-	for (size_t i = 0; i < sizeof(samples) / sizeof(samples[0]) && !error; i++)
-		error = bpf_program__set_autoload(samples[i], false);
+	return error;
+}
+
+int programs__choose(struct pybpfprof_bpf *bpf, const struct sampler_scope *scope,
+		     bool with_mappings)
+{
+	int error = 0;
+
 	for (uint32_t i = 0; i < scope->event_count && !error; i++)
 		error = bpf_program__set_autoload(programs__of(bpf, &scope->events[i], i), true);
-	if (!error && programs__measure_waits(bpf))
-		error = bpf_program__set_autoload(bpf->progs.count_wait, true)
-				?: bpf_program__set_autoload(bpf->progs.list_blocked, true)
-				?: bpf_program__set_autoload(bpf->progs.end_sleep,
-							     scope->split_run_queue);
-	return error;
+	return error ?: choose_others(bpf, scope, with_mappings);
 }
