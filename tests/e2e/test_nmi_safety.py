@@ -91,7 +91,7 @@ def test_programs_for_any_kernel(binary, require):
         names = {int(number): name for name, number in
                  re.findall(r"\(\*(?:const )?(bpf_\w+)\)\(.*?\) = \(void \*\) ?(\d+);",
                             file.read(), re.DOTALL)}
-    code = run(require("llvm-objdump"), "-d", "-r", "--section=perf_event", "--section=.text",
+    code = run(require("llvm-objdump"), "-d", "-r", "--section=?perf_event", "--section=.text",
                os.path.join(os.path.dirname(binary), "pybpfprof.bpf.o"))
     parts = RAW.findall(code)
     places = {int(address, 16) // 8: name for address, name, *_ in parts if name and name not in SAMPLES}
