@@ -382,7 +382,7 @@ struct wait_stack {
 	__u64 hash;	  /* 0: it was not walked */
 	__u32 slot;	  /* cpu * STACK_SLOTS plus the slot's number there */
 	__u32 queue_slot; /* like `slot`, of the time on the run queue; NO_SLOT: none */
-	__u32 reason;	  /* enum wait_reason, as it was known before the walk */
+	__u32 reason;	  /* enum wait_reason, before the walk: never WAIT_SUSPENDED */
 	__u32 period;	  /* in which it was walked */
 };
 

@@ -183,17 +183,22 @@ static __always_inline bool may_walk(struct wait *wait, const struct target *tar
 	return switches <= budget || bpf_get_prandom_u32() % switches < budget;
 }
 
-/* Turns WAIT to the stack for REASON, or to one that is replaced. */
+/* Turns WAIT to the stack for REASON, which may replace another one. */
 static __always_inline struct wait_stack *turn_to(struct wait *wait, __u32 reason)
 {
+	struct wait_stack *stack;
 	__u32 at = wait->at + 1;
 
 	for (__u32 i = 0; i < WAIT_STACKS; i++)
 		if (wait->stacks[i].reason == reason)
 			at = i;
-	at %= WAIT_STACKS;
-	wait->at = at;
-	return &wait->stacks[at];
+	wait->at = at % WAIT_STACKS;
+	/* Otherwise the verifier would follow the walk once for each value. */
+	BARRIER();
+	stack = &wait->stacks[wait->at % WAIT_STACKS];
+	if (stack->reason != reason)
+		*stack = (struct wait_stack){ .reason = reason };
+	return stack;
 }
 
 /* Counts the stack of this CPU's walk once more, as one on the run queue. */
@@ -213,14 +218,13 @@ static __always_inline bool count_queue(__u32 cpu)
 	return count_stack(walk, counter, cpu, config.off_cpu, 0);
 }
 
-/* Walks the current thread, of TARGET, and has STACK say where the time of its wait goes.  Returns
+/* Walks the current thread, of TARGET, and notes in STACK where the time of its wait goes.  Returns
  * whether there is a slot for it. */
 static __always_inline bool walk_wait(void *context, struct walk *walk, struct target *target,
 				      struct event_counters *counter, __u32 cpu,
 				      struct wait_stack *stack, __u32 period)
 {
 	stack->hash = 0;
-	stack->reason = walk->wait;
 	stack->period = period;
 	walk->in_interrupt = walk->own_frames = 0;
 	read_kernel_stack(walk, context, config.kernel);
@@ -262,8 +266,7 @@ static __always_inline void begin_wait(void *context, struct task_struct *previo
 		read_registers(walk, cpu, 0);
 		walk->wait = wait_reason(walk, cpu, state);
 		stack = turn_to(wait, walk->wait);
-		if (!may && stack->hash && stack->reason == walk->wait &&
-		    stack->period == wait->period)
+		if (!may && stack->hash && stack->period == wait->period)
 			counter->passed++;
 		else if (!walk_wait(context, walk, target, counter, cpu, stack, wait->period))
 			now = 0;

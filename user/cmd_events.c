@@ -68,18 +68,11 @@ static const char *why_no_probes(void)
 static void print_events(void)
 {
 	char *subsystems = tracepoint__subsystems();
-	const struct event *listed;
+	struct event event;
 
 	printf("%-24s %-12s %s\n", "EVENT", "UNIT", "A SAMPLE IS");
-	for (size_t i = 0; event_sources[i]; i++) {
-		for (size_t j = 0; event_sources[i]->list && (listed = event_sources[i]->list(j));
-		     j++) {
-			struct event event = *listed;
-
-			event.source = event_sources[i];
-			print_event(&event);
-		}
-	}
+	for (size_t i = 0; event__listed(i, &event); i++)
+		print_event(&event);
 	printf("\nrNUMBER and cpu/FIELD=NUMBER,.../ are counters of the processor.\n"
 	       "uprobe:/PATH:FUNCTION are calls of a function, and usdt:/PATH:PROVIDER:NAME a "
 	       "library's\n"

@@ -129,8 +129,7 @@ static char *check_events(struct options *options)
 		recording_plan__add_event(&options->plan, &clock);
 		recording_plan__add_event(&options->plan, &off_cpu);
 	}
-	if (!options->wall && options->off_cpu &&
-	    recording_plan__add_event(&options->plan, &off_cpu) == -ENOSPC)
+	if (options->off_cpu && recording_plan__add_event(&options->plan, &off_cpu) == -ENOSPC)
 		return xasprintf("--off-cpu is one event more than the %d that are possible",
 				 EVENTS_MAX);
 	options->plan.rate_chosen = options__is_chosen(options, "rate");

@@ -185,9 +185,9 @@ def test_program_from_its_start(kernel):
 
 def without_mappings(kernel, is_refused=False):
     """The checks that are LIMITED on this kernel: "mappings" where `record` works without the BPF program for
-    them, and "native frames" if BPF is refused."""
+    them, and more if BPF is refused."""
     has_program = "verifier: follow_mapping " in kernel.succeeded("every")["output"]
-    lacking = ["mappings", "native frames"] if is_refused else ["mappings"] * (not has_program)
+    lacking = ["mappings", "native frames", "context switches"] if is_refused else ["mappings"] * (not has_program)
     return dict.fromkeys(lacking, "LIMITED")
 
 
@@ -330,7 +330,7 @@ def test_check_under_lockdown(kernel):
     """The BPF JIT is off, too."""
     missing = dict.fromkeys(("lockdown", "BPF program", "sample"), "MISSING")
     assert not_ok(kernel.result("locked")) == dict(missing, mappings="LIMITED",
-                                                 **dict.fromkeys(("BPF JIT", "native frames"), "LIMITED"))
+                                                 **dict.fromkeys(("BPF JIT", "native frames", "context switches"), "LIMITED"))
 
 
 def check_cost(kernel, compiler, output, measured):

@@ -29,10 +29,10 @@ def threads_of(pid):
     return found
 
 
-def sleeps(pid, thread):
-    """Whether THREAD is in a system call that sleeps."""
+def system_call(pid, thread):
+    """The number of the system call that THREAD sleeps in; "-1": it sleeps in none; "running"."""
     with open("/proc/%d/task/%d/syscall" % (pid, thread), encoding="ascii") as file:
-        return file.read().split()[0] in SLEEPS
+        return file.read().split()[0]
 
 
 @pytest.fixture
@@ -51,7 +51,7 @@ def record(profile, any_python, target, tmp_path):
         def has_waited():
             now = threads_of(program.pid)
             new = set(now) - set(before)
-            return (len(new) == 1 and sleeps(program.pid, *new) and
+            return (len(new) == 1 and system_call(program.pid, *new) in SLEEPS and
                     sum(now[thread] > before[thread] + 60 for thread in before) >= LOOPS)
         wait_for(has_waited)
         run.interrupt().finish()
@@ -215,7 +215,8 @@ def test_waits_to_write_and_for_a_page(any_python, profile, target, tmp_path):
     run = profile.start("-p", program.pid, "--off-cpu", "-o", path, files=False)
     run.wait_sampling()
     program.go()
-    wait_for(lambda: falls_asleep(program.pid))
+    # In no system call, but asleep: in the fault.
+    wait_for(lambda: system_call(program.pid, program.pid) == "-1")
     run.interrupt().finish()
     assert run.status == 0, run.stderr
     found = waits(path)

@@ -218,6 +218,24 @@ static void a_period_begins_with_a_walk_for_each_reason(void **state)
 	}
 }
 
+/* With one reason more than a thread has stacks for, each wait replaces the stack of the next. */
+static void waits_for_many_reasons_in_turn_are_all_walked(void **state)
+{
+	const __u64 reasons = WAIT_STACKS + 1, waits = reasons * WALKS_A_PERIOD_MAX;
+
+	(void)state;
+	kernel.time_ns = 10 * WALK_PERIOD_NS;
+	for (__u64 i = 0; i < waits; i++) {
+		kernel.task_registers.orig_ax = CALL + i % reasons;
+		wait_on(0, SLEEPS, 1000, 0);
+	}
+	assert_int_equal(all().count, waits);
+	assert_int_equal(kernel.definition_count, reasons);
+	for (__u64 i = 0; i < reasons; i++)
+		is_about(kernel__slot(0, kernel.definitions[i]->slot)->amount.value,
+			 WALKS_A_PERIOD_MAX * 1000);
+}
+
 /* The tid was reused. */
 static void the_wait_time_of_an_ended_thread_is_not_counted(void **state)
 {
@@ -294,6 +312,7 @@ int main(void)
 		TEST(the_gil_is_told_from_other_locks),
 		TEST(waits_that_are_not_walked_keep_their_time_and_reason),
 		TEST(a_period_begins_with_a_walk_for_each_reason),
+		TEST(waits_for_many_reasons_in_turn_are_all_walked),
 		TEST(the_wait_time_of_an_ended_thread_is_not_counted),
 		TEST(dead_threads_leave_room_for_others),
 		TEST(dead_threads_leave_room_after_their_process),

@@ -38,6 +38,8 @@ def main():
     memory = mmap.mmap(-1, mmap.PAGESIZE)
     first = ctypes.c_char.from_buffer(memory)
     faults = library.syscall(SYS_USERFAULTFD, O_CLOEXEC)
+    if faults < 0:
+        raise OSError(ctypes.get_errno(), "userfaultfd")
     control(faults, UFFDIO_API, UFFD_API, 0, 0)
     control(faults, UFFDIO_REGISTER, ctypes.addressof(first), mmap.PAGESIZE, UFFDIO_REGISTER_MODE_MISSING, 0)
     pipe = os.pipe()

@@ -160,6 +160,7 @@ static void clocks_have_one_rate(void **state)
 	assert_true(settle("cpu-clock@499", 0, 499, 499, events));
 	assert_false(settle("cpu-clock@499", 0, 99, 499, events));
 	assert_false(settle("cpu-clock@499 gil-blame@99", 0, -1, 499, events));
+	assert_false(settle("cpu-clock@99 gil-blame@499", 0, -1, 499, events));
 	assert_false(settle("cpu-clock off-cpu", 7, -1, 99, events));
 }
 

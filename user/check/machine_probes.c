@@ -454,7 +454,8 @@ static enum verdict try_switches(struct check *check)
 		return check__say(check, OK, "can be followed, and tracepoints sampled");
 	if (error == -ENOMEM)
 		check->mend = xstrdup("see memory");
-	return check__say(check, verdict, "cannot be followed: %s", strerror(-error));
+	return check__say(check, verdict, "cannot be followed: %s",
+			  error == -ESRCH ? "BTF could not be read" : strerror(-error));
 }
 
 static enum verdict try_sample(struct check *check)

@@ -12,21 +12,29 @@ const struct event_source *const event_sources[] = {
 	&event_cpu_clock, &event_perf, &event_off_cpu, &event_probe, &event_tracepoint, NULL,
 };
 
-/* The COUNT bytes at NAME as an event in EVENT; whether there is one. */
-static bool find(const char *name, size_t count, struct event *event)
+bool event__listed(size_t index, struct event *event)
 {
 	const struct event *listed;
 
 	for (size_t i = 0; event_sources[i]; i++) {
 		for (size_t j = 0; event_sources[i]->list && (listed = event_sources[i]->list(j));
-		     j++) {
-			if (strncmp(listed->name, name, count) != 0 || listed->name[count])
+		     j++, index--) {
+			if (index)
 				continue;
 			*event = *listed;
 			event->source = event_sources[i];
 			return true;
 		}
 	}
+	return false;
+}
+
+/* The COUNT bytes at NAME as an event in EVENT; whether there is one. */
+static bool find(const char *name, size_t count, struct event *event)
+{
+	for (size_t i = 0; event__listed(i, event); i++)
+		if (strncmp(event->name, name, count) == 0 && !event->name[count])
+			return true;
 	return false;
 }
 
@@ -139,9 +147,9 @@ static char *settle_clock(struct event *clock, double *rate_hz, bool *chosen)
 	uint64_t hz = clock->hz;
 
 	clock->hz = 0;
-	if (!hz || (double)hz == *rate_hz)
+	if (!hz)
 		return NULL;
-	if (*chosen)
+	if (*chosen && (double)hz != *rate_hz)
 		return xasprintf("%s@%llu is not the rate of -r or of another clock: all clocks "
 				 "have one rate",
 				 clock->name, (unsigned long long)hz);
@@ -202,21 +210,14 @@ const char *events__impossible(const struct event *events, uint32_t count)
 	return NULL;
 }
 
-char *events__possible(void)
+char *events__countable(void)
 {
 	char *names = xstrdup("");
-	const struct event *listed;
+	struct event event;
 
-	for (size_t i = 0; event_sources[i]; i++) {
-		for (size_t j = 0; event_sources[i]->list && (listed = event_sources[i]->list(j));
-		     j++) {
-			struct event event = *listed;
-
-			event.source = event_sources[i];
-			if (!event__try(&event))
-				names = xappend(names, ", ", event.name);
-		}
-	}
+	for (size_t i = 0; event__listed(i, &event); i++)
+		if (is_counted(&event) && !event__try(&event))
+			names = xappend(names, ", ", event.name);
 	return names;
 }
 

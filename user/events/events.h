@@ -37,7 +37,7 @@ struct event {
 	uint32_t type;	     /* for the source, as are ... */
 	uint64_t config, config1, config2; /* ... these */
 	uint64_t period;		   /* events that a sample stands for; 0: a rate decides */
-	uint64_t hz;			   /* that rate; 0: the clock's */
+	uint64_t hz;			   /* that rate; 0: a period decides, or it is a clock */
 	bool has_own;			   /* the period or the rate was chosen for it */
 	/* Of a tracepoint, once it is resolved: the kernel's name of it, and what BPF has to do. */
 	char attach[TRACEPOINT_NAME_MAX];
@@ -115,8 +115,11 @@ int event__try(const struct event *event);
  * clock; NULL: there is none. */
 const char *events__impossible(const struct event *events, uint32_t count);
 
-/* The names of the listed events that this machine can sample, "a, b"; the caller frees. */
-char *events__possible(void);
+/* The names of the listed events that this machine can count, "a, b"; the caller frees. */
+char *events__countable(void);
+
+/* Sets EVENT to the INDEXth of all listed events, from 0; whether there is one. */
+bool event__listed(size_t index, struct event *event);
 
 /* Fills EVENT from TEXT: "NAME", "NAME:COUNT" for samples that stand for COUNT events, or "NAME@HZ"
  * for HZ samples per second, if its source takes a rate.  NULL, or an error message that the caller
@@ -126,9 +129,10 @@ char *event__parse(const char *text, struct event *event);
 /* The event NAME, which there must be, as it is by default. */
 struct event event__named(const char *name);
 
-/* Gives those of the COUNT EVENTS that were chosen without a period or a rate the PERIOD, if they
- * are counted and it is not 0, or *RATE_HZ.  A clock that was chosen with a rate changes *RATE_HZ,
- * which RATE_CHOSEN says the user chose.  NULL, or an error message that the caller frees. */
+/* Settles the periods and rates of the COUNT EVENTS.  Those without their own take PERIOD, if it is
+ * not 0 and they are counted, or otherwise *RATE_HZ, if they are sampled at a rate.  A clock with a
+ * rate of its own sets *RATE_HZ, unless RATE_CHOSEN says that the user chose another one.  NULL, or
+ * an error message that the caller frees. */
 char *events__settle(struct event *events, uint32_t count, uint64_t period, double *rate_hz,
 		     bool rate_chosen);
 

@@ -7,6 +7,7 @@
  * what came while another program ran on the CPU.  A counter of the processor may be sampled at a
  * rate, too: then the kernel draws the periods, and tells BPF each one.
  */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -87,7 +88,7 @@ static const char *const aliases[][2] = {
 	{ "idle-cycles-backend", "stalled-cycles-backend" },
 };
 
-/* The listed event that perf also calls as the LENGTH bytes at NAME; NULL: there is none. */
+/* The listed event that has the LENGTH bytes at NAME as perf's other name; NULL: there is none. */
 static const struct event *find_alias(const char *name, size_t length)
 {
 	const struct event *event;
@@ -134,13 +135,10 @@ static int open_all(const struct event *event, struct event_rate rate, void **ru
 	struct perf_run *opened = xcalloc(1, sizeof(*opened));
 	int error;
 
-	(void)rate;
-	/* A rate of a software event settles only after seconds.  But nanoseconds have a period. */
-	if (event->hz && event->type == PERF_TYPE_SOFTWARE) {
-		attributes.sample_period = 1000000000 / event->hz;
-	} else if (event->hz) {
+	if (event->hz) {
 		attributes.freq = 1;
-		attributes.sample_freq = event->hz;
+		attributes.sample_freq =
+			event->has_own ? event->hz : (uint64_t)fmin(event->hz, rate.limit_hz);
 	}
 	error = cpu_events__open(&opened->cpus, &attributes, NULL, NULL);
 	/* A clock runs while the CPU is idle, too. */

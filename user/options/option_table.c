@@ -293,8 +293,8 @@ static const struct option option_table[] = {
 	  take_rate, FIELD(plan.rate_hz), .verbs = RECORD | AGENT,
 	  .fallback = TEXT(RATE_HZ_DEFAULT), .agent_fallback = "19" },
 	{ "count", 'c', "COUNT",
-	  "a sample for COUNT events: of counted ones, such as page-faults and cycles, that "
-	  "-e names without their own",
+	  "a sample for COUNT events, for counted ones (page-faults, cycles and others) that -e "
+	  "names without :COUNT or @HZ",
 	  take_events_per_sample, FIELD(plan.sample_count), .verbs = RECORD },
 	{ "event", 'e', "EVENT",
 	  "sample this event: cpu-clock (the default), page-faults, cycles, off-cpu and others "

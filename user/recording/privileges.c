@@ -309,11 +309,13 @@ struct obstacle privileges__load(int error, bool native)
 
 static struct obstacle uncountable(const char *event)
 {
-	char *possible = events__possible();
-	char *what = xasprintf("this machine cannot count %s, but %s", event, possible);
+	char *possible = events__countable();
+	char *what = xasprintf("this machine cannot count %s; it can count %s", event, possible);
 
 	free(possible);
-	return obstacle(what, "a virtual machine may hide the processor's counters");
+	return obstacle(what,
+			"choose one of these, or use a machine that does not hide the processor's "
+			"counters, as many virtual ones do");
 }
 
 struct obstacle privileges__events(int error, const char *event)

@@ -47,8 +47,8 @@ void recording_plan__free(struct recording_plan *plan);
 int recording_plan__add_event(struct recording_plan *plan, const struct event *event);
 
 /* Checks the events, settles their periods and rates (events__settle), and finds on this machine
- * what they name (events__resolve).  NULL, or an error
- * message that the caller frees: also if what is set for off-cpu is without it. */
+ * what they name (events__resolve).  NULL, or an error message that the caller frees: also if what
+ * is set for off-cpu is without it. */
 char *recording_plan__check(struct recording_plan *plan);
 
 /* Whether PLAN needs to know which thread holds the GIL. */

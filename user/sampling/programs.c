@@ -43,7 +43,7 @@ bool programs__measure_waits(const struct pybpfprof_bpf *bpf)
 	return bpf_program__autoload(bpf->progs.off_cpu);
 }
 
-/* Has the programs loaded that events need beside their own, and those that follow processes. */
+/* Chooses the programs that events need beside their own, and those that follow processes. */
 static int choose_others(struct pybpfprof_bpf *bpf, const struct sampler_scope *scope,
 			 bool with_mappings)
 {
