@@ -146,8 +146,8 @@ def run_part(name):
     results = run_once_more(name, runner.run_tier(name))
     rows, shares = chi_square(results)
     results = prepared + results + shares
-    minutes = (time.monotonic() - started) / 60
-    text = "# %s: %s\n\n%s, %.0f minutes\n" % (name, part.what, runner.summary(results), minutes)
+    minutes = round((time.monotonic() - started) / 60)
+    text = "# %s: %s\n\n%s, %d minute%s\n" % (name, part.what, runner.summary(results), minutes, "s" * (minutes != 1))
     rows = rows_of(results) + rows
     text += "\n" + table(rows) if rows else ""
     proved = matrix.table(results)
@@ -168,7 +168,7 @@ def renew(text, name, content):
 
 def shortened(report):
     """The title, the counts and the last table by Python version of a part's REPORT, with narrow columns."""
-    title, counts, *rest = report.split("\n\n")
+    title, counts, *rest = re.split(r"\n{2,}", report)
     tables = [re.sub(r" +\|", " |", re.sub(r"-{3,}", "---", paragraph)) for paragraph in rest
               if paragraph.startswith("| CPython")]
     return "\n\n".join(part.strip() for part in ["##" + title, counts, *tables[-1:]]) + "\n"
