@@ -52,7 +52,7 @@ NATIVE_TESTS := $(patsubst tests/native/%.c,$(OUTPUT)/unit/%,$(wildcard tests/na
 	$(OUTPUT)/unit/walker
 FUZZERS := $(patsubst tests/fuzz/%.c,$(OUTPUT)/fuzz/%,$(wildcard tests/fuzz/fuzz_*.c))
 FAULTS := $(addprefix $(OUTPUT)/,fail_allocation.so fail_each_allocation.so slow_disk.so interrupted.so \
-	claim_capabilities.so fail_starts.so refuse_map.so)
+	claim_capabilities.so fail_starts.so refuse_bpf.so)
 # Debian 13's, whose BPF program old kernels are to take as well; where it is there.
 NEWER_CLANG := $(shell command -v clang-19)
 PRELOADED := $(OUTPUT)/verifier_cost.so
@@ -245,7 +245,7 @@ $(OUTPUT)/slow_disk.so: tests/programs/slow_disk.c
 $(OUTPUT)/interrupted.so: tests/programs/interrupted.c
 $(OUTPUT)/claim_capabilities.so: tests/programs/claim_capabilities.c
 $(OUTPUT)/fail_starts.so: tests/programs/fail_starts.c
-$(OUTPUT)/refuse_map.so: tests/programs/refuse_map.c
+$(OUTPUT)/refuse_bpf.so: tests/programs/refuse_bpf.c
 $(PRELOADED) $(FAULTS): | $(OUTPUT)/
 	$(call say,TEST,$@)
 	$(Q)$(CC) $(CFLAGS) -shared -fPIC $(HOUSE_CFLAGS) $(HOUSE_CPPFLAGS) $< -o $@

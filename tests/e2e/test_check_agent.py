@@ -20,6 +20,9 @@ from test_pods import cluster  # noqa: F401 (a fixture)
 from push_servers import authority, backend  # noqa: F401 (fixtures)
 
 
+BPF_TRACE_ITER = "28"
+
+
 def found(binary, *options, prefix=()):
     """[(name, verdict, whole text)] of the additional checks for the agent.  It does not listen unless
     OPTIONS say so."""
@@ -105,12 +108,12 @@ def test_context_switches(binary, tmp_path, monkeypatch):
         return found["verdict"], found["found"], found["costs"]
 
     agent = "--agent", "--listen", "off", "--store", tmp_path, "--store-size", "1M"
-    assert row() == ("OK", "can be followed, and tracepoints sampled", None)
-    monkeypatch.setenv("LD_PRELOAD", os.path.join(os.path.dirname(binary), "refuse_map.so"))
-    monkeypatch.setenv("REFUSED_MAP", "waits")
+    assert row() == ("OK", "can be followed", None)
+    monkeypatch.setenv("LD_PRELOAD", os.path.join(os.path.dirname(binary), "refuse_bpf.so"))
+    monkeypatch.setenv("REFUSED_ATTACH_TYPE", BPF_TRACE_ITER)
     found = "cannot be followed: Cannot allocate memory"
-    assert row() == ("LIMITED", found, "--off-cpu, --wall and tracepoints do not work")
-    assert row(*agent) == ("LIMITED", found, "--off-cpu, --wall and tracepoints do not work")
+    assert row() == ("LIMITED", found, "--off-cpu and --wall do not work")
+    assert row(*agent) == ("LIMITED", found, "--off-cpu and --wall do not work")
     assert row(*agent, "--off-cpu") == ("MISSING", found, "the agent does not start")
 
 

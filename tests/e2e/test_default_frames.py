@@ -107,7 +107,7 @@ def test_other_formats(suffix, reading, profile, tmp_path):
 @pytest.fixture
 def without_room(binary):
     """The environment of a profiler for which the kernel refuses memory for native frames."""
-    return dict(os.environ, LD_PRELOAD=os.path.join(os.path.dirname(binary), "refuse_map.so"))
+    return dict(os.environ, LD_PRELOAD=os.path.join(os.path.dirname(binary), "refuse_bpf.so"))
 
 
 def test_no_room_for_native_frames(reading, pages, without_room):

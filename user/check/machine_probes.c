@@ -433,8 +433,7 @@ static enum verdict try_native_frames(struct check *check)
 static bool agent_needs_switches(const struct options *agent)
 {
 	for (uint32_t i = 0; agent && i < agent->plan.event_count; i++)
-		if (agent->plan.events[i].source->program == PROGRAM_SWITCHES ||
-		    agent->plan.events[i].source->program == PROGRAM_TRACEPOINT)
+		if (agent->plan.events[i].source->program == PROGRAM_SWITCHES)
 			return true;
 	return false;
 }
@@ -451,7 +450,7 @@ static enum verdict try_switches(struct check *check)
 		return check__say(check, verdict, "not tried");
 	}
 	if (!error)
-		return check__say(check, OK, "can be followed, and tracepoints sampled");
+		return check__say(check, OK, "can be followed");
 	if (error == -ENOMEM)
 		check->mend = xstrdup("see memory");
 	return check__say(check, verdict, "cannot be followed: %s",
@@ -529,7 +528,7 @@ const struct probe machine_probes[] = {
 	{ "BPF program", try_program, NOT_STARTED, NULL },
 	{ "native frames", try_native_frames, "--native does not work",
 	  "use a newer kernel; pybpfprof record -n -v shows its reasons" },
-	{ "context switches", try_switches, "--off-cpu, --wall and tracepoints do not work",
+	{ "context switches", try_switches, "--off-cpu and --wall do not work",
 	  "use a newer kernel; pybpfprof record --off-cpu -v shows its reasons" },
 	{ "sample", try_sample, NOT_STARTED, "fix what is MISSING above" },
 	{ 0 },

@@ -204,8 +204,7 @@ enum verdict surroundings__memory(struct check *check)
 	};
 	struct group_limit group = find_group_limit();
 
-	/* After a sample only what waits need was left to try. */
-	if (check->trial->killed && !check->trial->samples)
+	if (check->trial->killed)
 		return find_killed(check, group.mib, needed_mib);
 	for (size_t i = 0; i < sizeof(limits) / sizeof(limits[0]); i++) {
 		struct rlimit limit;

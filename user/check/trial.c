@@ -19,7 +19,6 @@
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
@@ -35,7 +34,7 @@
 #include "recording/privileges.h"
 #include "events/events.h"
 #include "events/periods.h"
-#include "sampling/mappings.h"
+#include "sampling/programs.h"
 #include "sampling/sampler.h"
 #include "sampling/targets.h"
 #include "system/limits.h"
@@ -202,27 +201,6 @@ static int load(struct trial *trial, const struct sampler_sink *sink, struct sam
 	return sampler__open(sink, &scope, sampler);
 }
 
-/* Tries what --off-cpu and tracepoints need: 0 or -errno. */
-static int try_switches(const struct sampler_sink *sink, struct event_rate rate)
-{
-	const struct event_users users = { .everyone = true };
-	struct sampler_scope scope = {
-		.processes = 1,
-		.events = { event__named("off-cpu"), event__named("task:task_newtask") },
-		.event_count = 2,
-	};
-	struct sampler *sampler;
-	char *wrong = events__resolve(scope.events, scope.event_count, &users);
-	int error = wrong ? -ESRCH : sampler__open(sink, &scope, &sampler);
-
-	free(wrong);
-	if (error)
-		return error;
-	error = sampler__start(sampler, rate);
-	sampler__free(sampler);
-	return error;
-}
-
 static void sample_child(struct trial *trial)
 {
 	const struct sampler_sink sink = {
@@ -243,7 +221,9 @@ static void sample_child(struct trial *trial)
 	if (!trial->opening)
 		clock.source->close(run);
 	trial->loading = load(trial, &sink, &sampler);
-	trial->mappings = mappings__try();
+	trial->mappings = programs__try(MAPPING_FUNCTION, BPF_TRACE_FENTRY);
+	trial->switches = programs__try("sched_switch", BPF_TRACE_RAW_TP)
+				  ?: programs__try("task", BPF_TRACE_ITER);
 	if (trial->loading)
 		return;
 	trial->compiled = sampler__is_compiled(sampler);
@@ -253,7 +233,6 @@ static void sample_child(struct trial *trial)
 	if (!trial->following && !trial->starting)
 		await_sample(trial, sampler);
 	sampler__free(sampler);
-	trial->switches = try_switches(&sink, rate);
 }
 
 static void look_at_child(void *context)

@@ -24,7 +24,7 @@ struct trial {
 	int starting;		/* attach the program to perf events */
 	int mappings;		/* load a program that sees mappings */
 	int native;		/* load the walk of native frames, and add to its tables */
-	int switches;		/* attach to switches of threads, and to a tracepoint */
+	int switches;		/* load programs for switches of threads, and for each thread */
 	pid_t pid;		/* of the child */
 	bool compiled;		/* the kernel's JIT compiled the program */
 	bool killed;		/* the trial, as the kernel does if memory is short */

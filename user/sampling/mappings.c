@@ -17,15 +17,9 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include <bpf/bpf.h>
-#include <bpf/libbpf.h>
-
 #include "base/xalloc.h"
 #include "sampling/mappings.h"
 #include "system/cpus.h"
-
-/* The kernel reports mappings to perf in this function (bpf/processes.bpf.h). */
-#define MAPPING_FUNCTION "perf_event_mmap"
 
 /* Room for some 500 records, behind the page with the kernel's position. */
 #define RING_BYTES (64 << 10)
@@ -250,22 +244,4 @@ bool mappings__urge(struct mappings *mappings)
 uint64_t mappings__lost(const struct mappings *mappings)
 {
 	return mappings ? mappings->lost : 0;
-}
-
-int mappings__try(void)
-{
-	struct bpf_prog_load_opts options = { .sz = sizeof(options),
-					      .expected_attach_type = BPF_TRACE_FENTRY };
-	const struct bpf_insn nothing[] = { { .code = BPF_ALU64 | BPF_MOV | BPF_K },
-					    { .code = BPF_JMP | BPF_EXIT } };
-	int id = libbpf_find_vmlinux_btf_id(MAPPING_FUNCTION, BPF_TRACE_FENTRY), fd;
-
-	if (id < 0)
-		return id;
-	options.attach_btf_id = id;
-	fd = bpf_prog_load(BPF_PROG_TYPE_TRACING, NULL, "GPL", nothing, 2, &options);
-	if (fd < 0)
-		return -errno;
-	close(fd);
-	return 0;
 }

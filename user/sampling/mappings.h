@@ -54,8 +54,4 @@ bool mappings__urge(struct mappings *mappings);
 /* How many records were lost so far because a ring was full. */
 uint64_t mappings__lost(const struct mappings *mappings);
 
-/* Whether the kernel loads a program that would see the mappings of processes: 0 or -errno.  It is
- * not attached, because to detach it takes seconds. */
-int mappings__try(void);
-
 #endif

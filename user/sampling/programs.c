@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
+#include <errno.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <linux/membarrier.h>
 
@@ -75,4 +77,21 @@ int programs__choose(struct pybpfprof_bpf *bpf, const struct sampler_scope *scop
 	for (uint32_t i = 0; i < scope->event_count && !error; i++)
 		error = bpf_program__set_autoload(programs__of(bpf, &scope->events[i], i), true);
 	return error ?: choose_others(bpf, scope, with_mappings);
+}
+
+int programs__try(const char *place, enum bpf_attach_type type)
+{
+	struct bpf_prog_load_opts options = { .sz = sizeof(options), .expected_attach_type = type };
+	const struct bpf_insn nothing[] = { { .code = BPF_ALU64 | BPF_MOV | BPF_K },
+					    { .code = BPF_JMP | BPF_EXIT } };
+	int id = libbpf_find_vmlinux_btf_id(place, type), fd;
+
+	if (id < 0)
+		return id;
+	options.attach_btf_id = id;
+	fd = bpf_prog_load(BPF_PROG_TYPE_TRACING, NULL, "GPL", nothing, 2, &options);
+	if (fd < 0)
+		return -errno;
+	close(fd);
+	return 0;
 }

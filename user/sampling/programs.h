@@ -3,6 +3,7 @@
 #ifndef PYBPFPROF_PROGRAMS_H
 #define PYBPFPROF_PROGRAMS_H
 
+#include <linux/bpf.h>
 #include <stdbool.h>
 
 #include "sampling/sampler.h"
@@ -22,6 +23,13 @@ int programs__choose(struct pybpfprof_bpf *bpf, const struct sampler_scope *scop
 /* Waits, a second at most, for programs that run after they were detached, so that no sample is
  * counted without its stack.  COUNTERS: the kernel's, an entry for each of CPUS. */
 void programs__await(const volatile struct cpu_counters *counters, uint32_t cpus);
+
+/* The kernel reports mappings to perf in this function (bpf/processes.bpf.h). */
+#define MAPPING_FUNCTION "perf_event_mmap"
+
+/* Whether the kernel loads a program for PLACE, by the name that libbpf has for it with TYPE: 0 or
+ * -errno.  It is not attached, because detaching may take seconds. */
+int programs__try(const char *place, enum bpf_attach_type type);
 
 /* Whether those are among them that measure waits. */
 bool programs__measure_waits(const struct pybpfprof_bpf *bpf);

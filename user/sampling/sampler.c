@@ -392,7 +392,9 @@ int sampler__open(const struct sampler_sink *sink, const struct sampler_scope *s
 	sampler->cpus = cpus;
 	sampler->event_count = scope->event_count;
 	memcpy(sampler->events, scope->events, sizeof(sampler->events));
-	error = load(sampler, scope, scope->following != FOLLOW_NONE && !mappings__try());
+	error = load(sampler, scope,
+		     scope->following != FOLLOW_NONE &&
+			     !programs__try(MAPPING_FUNCTION, BPF_TRACE_FENTRY));
 	if (!error)
 		error = map_counters(sampler);
 	if (!error)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * To be preloaded: the creation of the map REFUSED_MAP fails with ENOMEM, by default of one that
- * native frames need.
+ * To be preloaded: loading a program with REFUSED_ATTACH_TYPE fails, or, if that is not set,
+ * creating a map that native frames need.  Both fail with ENOMEM.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -15,14 +15,19 @@
 
 #define OF_NATIVE "unwind_rules"
 
-/* A map that is not used has one entry. */
 static bool is_refused(long number, const long *words)
 {
-	const union bpf_attr *map = (const union bpf_attr *)words[1];
-	const char *refused = getenv("REFUSED_MAP");
+	const union bpf_attr *attributes = (const union bpf_attr *)words[1];
+	const char *type = getenv("REFUSED_ATTACH_TYPE");
 
-	return number == SYS_bpf && words[0] == BPF_MAP_CREATE && map->max_entries > 1 &&
-	       strcmp(map->map_name, refused ? refused : OF_NATIVE) == 0;
+	if (number != SYS_bpf)
+		return false;
+	if (type)
+		return words[0] == BPF_PROG_LOAD &&
+		       attributes->expected_attach_type == strtoul(type, NULL, 10);
+	/* Without native frames the map has one entry. */
+	return words[0] == BPF_MAP_CREATE && attributes->max_entries > 1 &&
+	       strcmp(attributes->map_name, OF_NATIVE) == 0;
 }
 
 long syscall(long number, ...)
