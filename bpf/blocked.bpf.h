@@ -36,11 +36,11 @@ static __always_inline bool is_targets(struct task_struct *task, const struct ta
 
 static __always_inline bool is_wanted(struct task_struct *task)
 {
-	const struct wait *wait = find_wait(task->pid, task->start_time);
+	struct wait *wait = find_wait(task->pid, task->start_time);
 
 	if (!wait)
 		return !listing_from;
-	return listing_from && wait->stacks[wait->at % WAIT_STACKS].slot >= listing_from;
+	return listing_from && stack_of(wait)->slot >= listing_from;
 }
 
 /* As read_task_registers. */

@@ -55,10 +55,16 @@ __noinline int add_time(__u32 slot, __u64 hash, __u64 time)
 	return 0;
 }
 
-/* Adds what WAIT lasted from SINCE to UNTIL, but for what is counted. */
-static __always_inline void add_wait_time(const struct wait *wait, __u64 since, __u64 until)
+/* Where the time of WAIT goes. */
+static __always_inline struct wait_stack *stack_of(struct wait *wait)
 {
-	const struct wait_stack *stack = &wait->stacks[wait->at % WAIT_STACKS];
+	return &wait->stacks[wait->at % WAIT_STACKS];
+}
+
+/* Adds what WAIT lasted from SINCE to UNTIL, but for what is counted. */
+static __always_inline void add_wait_time(struct wait *wait, __u64 since, __u64 until)
+{
+	const struct wait_stack *stack = stack_of(wait);
 	__u64 woken = wait->runnable, counted = wait->counted;
 
 	since = counted > since ? counted : since;
@@ -195,7 +201,7 @@ static __always_inline struct wait_stack *turn_to(struct wait *wait, __u32 reaso
 	wait->at = at % WAIT_STACKS;
 	/* Otherwise the verifier would follow the walk once for each value. */
 	BARRIER();
-	stack = &wait->stacks[wait->at % WAIT_STACKS];
+	stack = stack_of(wait);
 	if (stack->reason != reason)
 		*stack = (struct wait_stack){ .reason = reason };
 	return stack;
@@ -218,18 +224,22 @@ static __always_inline bool count_queue(__u32 cpu)
 	return count_stack(walk, counter, cpu, config.off_cpu, 0);
 }
 
-/* Walks the current thread, of TARGET, and notes in STACK where the time of its wait goes.  Returns
- * whether there is a slot for it. */
+/* Walks the current thread, of TARGET, and notes where the time of WAIT goes.  Returns whether
+ * there is a slot for it. */
 static __always_inline bool walk_wait(void *context, struct walk *walk, struct target *target,
-				      struct event_counters *counter, __u32 cpu,
-				      struct wait_stack *stack, __u32 period)
+				      struct event_counters *counter, __u32 cpu, struct wait *wait)
 {
+	struct wait_stack *stack = stack_of(wait);
+
 	stack->hash = 0;
-	stack->period = period;
+	stack->period = wait->period;
 	walk->in_interrupt = walk->own_frames = 0;
 	read_kernel_stack(walk, context, config.kernel);
 	if (!count_sample(walk, target, counter, cpu, config.off_cpu, 0))
 		return false;
+	/* It is not kept during the walk, which before 5.11 needs the room. */
+	BARRIER();
+	stack = stack_of(wait);
 	stack->slot = cpu * STACK_SLOTS + walk->slot;
 	stack->queue_slot = NO_SLOT;
 	stack->hash = walk->hash;
@@ -259,6 +269,7 @@ static __always_inline void begin_wait(void *context, struct task_struct *previo
 		return;
 	}
 	wait->runnable = 0;
+	wait->out = now;
 	may = may_walk(wait, target, now);
 	if (!claim(walk, counter))
 		return;
@@ -266,12 +277,13 @@ static __always_inline void begin_wait(void *context, struct task_struct *previo
 		read_registers(walk, cpu, 0);
 		walk->wait = wait_reason(walk, cpu, state);
 		stack = turn_to(wait, walk->wait);
-		if (!may && stack->hash && stack->period == wait->period)
+		if (!may && stack->hash && stack->period == wait->period) {
 			counter->passed++;
-		else if (!walk_wait(context, walk, target, counter, cpu, stack, wait->period))
-			now = 0;
-		BARRIER();
-		wait->since = now;
+			wait->since = now;
+		} else if (walk_wait(context, walk, target, counter, cpu, wait)) {
+			BARRIER();
+			wait->since = wait->out;
+		}
 	}
 	release(walk);
 }

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Function calls (uprobes) and USDT probes as events: each is attributed to its line."""
 
+import json
 import os
 import platform
 import shutil
@@ -9,7 +10,7 @@ import subprocess
 import pytest
 
 from answering import answering, ask, record_while_asked
-from conftest import CAPABILITIES, PROGRAMS, as_nobody
+from conftest import CAPABILITIES, PROGRAMS, as_nobody, wait_for
 from folded import stacks
 
 CALLS = 100
@@ -34,7 +35,6 @@ def work():
     for thread in threads:
         thread.join()
 if sys.argv[2:]:
-    work()
     print('done')
     sys.stdout.flush()
 for line in sys.stdin:
@@ -103,9 +103,19 @@ def test_children_are_probed(record, library):
     assert on_line(path, CALL_LINE) + ledger["per_event"][CALLED % library]["busy"] == 2 * CALLS
 
 
-def test_a_process_is_probed_again_after_an_exec(record, library):
-    path, ledger, _ = record("--show", CALLED % library, request=b"exec")
-    assert on_line(path, CALL_LINE) + ledger["per_event"][CALLED % library]["busy"] == 2 * CALLS
+def test_a_process_is_probed_again_after_an_exec(profile, caller, library, tmp_path):
+    path, stats = tmp_path / "calls.folded", tmp_path / "stats.json"
+    run = profile.start("-v", "-p", caller.pid, "-e", CALLED % library, "-e", FIRED % library, "--show", CALLED % library,
+                        "-o", path, "--stats", stats, files=False)
+    run.wait_sampling()
+    ask(caller, 1, b"exec")
+    # Once for each event, before and after the exec.
+    wait_for(lambda: run.said().count(" breakpoints for ") == 4)
+    ask(caller, 1)
+    run.interrupt().finish()
+    assert run.status == 0, run.stderr
+    counted = json.loads(stats.read_text())["per_event"][CALLED % library]
+    assert on_line(path, CALL_LINE) + counted["busy"] == 2 * CALLS
 
 
 def test_a_program_that_is_started_is_probed(profile, any_python, library, tmp_path):

@@ -294,6 +294,7 @@ static void set_traps(struct probe_run *run, struct traps *traps)
 		else
 			warn(run, traps->pid, strerror(-fd));
 	}
+	log__debug("process %d has %zu breakpoints for %s", traps->pid, traps->count, run->event);
 }
 
 static void enter(void *context, uint64_t serial, pid_t pid)
