@@ -29,12 +29,23 @@ bool event__listed(size_t index, struct event *event)
 	return false;
 }
 
+/* Whether NAME, which may be NULL, is the COUNT bytes at TEXT. */
+static bool is_name(const char *name, const char *text, size_t count)
+{
+	return name && strncmp(name, text, count) == 0 && !name[count];
+}
+
 /* The COUNT bytes at NAME as an event in EVENT; whether there is one. */
 static bool find(const char *name, size_t count, struct event *event)
 {
-	for (size_t i = 0; event__listed(i, event); i++)
-		if (strncmp(event->name, name, count) == 0 && !event->name[count])
+	for (size_t i = 0; event__listed(i, event); i++) {
+		if (is_name(event->name, name, count))
 			return true;
+		if (!is_name(event->alias, name, count))
+			continue;
+		event->name = event->alias;
+		return true;
+	}
 	return false;
 }
 
@@ -100,7 +111,7 @@ static const char *keep(const char *name, size_t length)
 	static size_t count, capacity;
 
 	for (size_t i = 0; i < count; i++)
-		if (strncmp(names[i], name, length) == 0 && !names[i][length])
+		if (is_name(names[i], name, length))
 			return names[i];
 	names = xgrow(names, &capacity, count + 1, sizeof(*names));
 	return names[count++] = xasprintf("%.*s", (int)length, name);
@@ -175,11 +186,12 @@ char *events__settle(struct event *events, uint32_t count, uint64_t period, doub
 		counted = true;
 		if (event->has_own)
 			continue;
-		if (period)
+		if (period) {
+			event->period = period;
 			event->hz = 0;
-		event->period = period ?: event->period;
-		if (event->hz)
+		} else if (event->hz) {
 			event->hz = fmax(1, *rate_hz);
+		}
 	}
 	if (!wrong && !counted)
 		wrong = xstrdup("--count is for events of -e that are counted, such as page-faults "

@@ -31,6 +31,7 @@ struct event_users {
 struct event {
 	const struct event_source *source;
 	const char *name;    /* "page-faults"; lives as long as the program */
+	const char *alias;   /* perf's other name of it; NULL: none */
 	const char *unit;    /* of a sample's value */
 	const char *meaning; /* as a profile has it; NULL: the name says it */
 	bool blames;	     /* only the GIL's holder is sampled, once for each thread that waits */

@@ -9,7 +9,6 @@
  */
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "base/xalloc.h"
@@ -37,11 +36,11 @@ struct perf_run {
 		  PERF_COUNT_HW_CACHE_RESULT_##result << 16
 
 static const struct event known[] = {
-	{ .name = "page-faults", SOFTWARE(PAGE_FAULTS, 100) },
+	{ .name = "page-faults", .alias = "faults", SOFTWARE(PAGE_FAULTS, 100) },
 	{ .name = "minor-faults", SOFTWARE(PAGE_FAULTS_MIN, 100) },
 	{ .name = "major-faults", SOFTWARE(PAGE_FAULTS_MAJ, 1) },
-	{ .name = "context-switches", SOFTWARE(CONTEXT_SWITCHES, 1) },
-	{ .name = "migrations", SOFTWARE(CPU_MIGRATIONS, 1) },
+	{ .name = "context-switches", .alias = "cs", SOFTWARE(CONTEXT_SWITCHES, 1) },
+	{ .name = "migrations", .alias = "cpu-migrations", SOFTWARE(CPU_MIGRATIONS, 1) },
 	{ .name = "alignment-faults", SOFTWARE(ALIGNMENT_FAULTS, 1) },
 	{ .name = "emulation-faults", SOFTWARE(EMULATION_FAULTS, 1) },
 	{ .name = "task-clock",
@@ -49,16 +48,20 @@ static const struct event known[] = {
 	  .type = PERF_TYPE_SOFTWARE,
 	  .config = PERF_COUNT_SW_TASK_CLOCK,
 	  .hz = COUNTER_HZ },
-	{ .name = "cycles", COUNTER(CPU_CYCLES) },
+	{ .name = "cycles", .alias = "cpu-cycles", COUNTER(CPU_CYCLES) },
 	{ .name = "instructions", COUNTER(INSTRUCTIONS) },
 	{ .name = "cache-references", COUNTER(CACHE_REFERENCES) },
 	{ .name = "cache-misses", COUNTER(CACHE_MISSES) },
-	{ .name = "branch-instructions", COUNTER(BRANCH_INSTRUCTIONS) },
+	{ .name = "branch-instructions", .alias = "branches", COUNTER(BRANCH_INSTRUCTIONS) },
 	{ .name = "branch-misses", COUNTER(BRANCH_MISSES) },
 	{ .name = "bus-cycles", COUNTER(BUS_CYCLES) },
 	{ .name = "ref-cycles", COUNTER(REF_CPU_CYCLES) },
-	{ .name = "stalled-cycles-frontend", COUNTER(STALLED_CYCLES_FRONTEND) },
-	{ .name = "stalled-cycles-backend", COUNTER(STALLED_CYCLES_BACKEND) },
+	{ .name = "stalled-cycles-frontend",
+	  .alias = "idle-cycles-frontend",
+	  COUNTER(STALLED_CYCLES_FRONTEND) },
+	{ .name = "stalled-cycles-backend",
+	  .alias = "idle-cycles-backend",
+	  COUNTER(STALLED_CYCLES_BACKEND) },
 	{ .name = "L1-dcache-loads", CACHE(L1D, READ, ACCESS) },
 	{ .name = "L1-dcache-load-misses", CACHE(L1D, READ, MISS) },
 	{ .name = "L1-dcache-stores", CACHE(L1D, WRITE, ACCESS) },
@@ -77,44 +80,8 @@ static const struct event *list(size_t index)
 	return index < sizeof(known) / sizeof(known[0]) ? &known[index] : NULL;
 }
 
-/* perf's other names of listed events. */
-static const char *const aliases[][2] = {
-	{ "faults", "page-faults" },
-	{ "cs", "context-switches" },
-	{ "cpu-migrations", "migrations" },
-	{ "cpu-cycles", "cycles" },
-	{ "branches", "branch-instructions" },
-	{ "idle-cycles-frontend", "stalled-cycles-frontend" },
-	{ "idle-cycles-backend", "stalled-cycles-backend" },
-};
-
-/* The listed event that has the LENGTH bytes at NAME as perf's other name; NULL: there is none. */
-static const struct event *find_alias(const char *name, size_t length)
-{
-	const struct event *event;
-
-	for (size_t i = 0; i < sizeof(aliases) / sizeof(aliases[0]); i++) {
-		if (strncmp(aliases[i][0], name, length) != 0 || aliases[i][0][length])
-			continue;
-		for (size_t j = 0; (event = list(j)); j++)
-			if (strcmp(event->name, aliases[i][1]) == 0)
-				return event;
-	}
-	return NULL;
-}
-
 static bool take(const char *text, size_t *length, struct event *event, char **wrong)
 {
-	const struct event_source *source = event->source;
-	const struct event *listed;
-
-	*length = strcspn(text, ":@");
-	listed = find_alias(text, *length);
-	if (listed) {
-		*event = *listed;
-		event->source = source;
-		return true;
-	}
 	event->unit = "count";
 	event->hz = COUNTER_HZ;
 	return raw_counter__take(RAW_COUNTER_FOLDER, text, length, event, wrong);
