@@ -27,9 +27,8 @@ static char *check(struct options *options)
 
 	if (options->off_cpu && !wrong)
 		wrong = add_off_cpu(&options->plan);
-	options->plan.rate_chosen = options__is_chosen(options, "rate");
 	if (!wrong)
-		wrong = recording_plan__check(&options->plan);
+		wrong = recording_plan__check(&options->plan, options__is_chosen(options, "rate"));
 	if (!wrong && recording_plan__needs_gil(&options->plan))
 		wrong = xstrdup("the agent cannot sample gil-blame: record it with pybpfprof -a "
 				"--gil-blame");

@@ -102,7 +102,7 @@ static char *check_gil(struct options *options)
 {
 	struct recording_plan *plan = &options->plan;
 	struct event blame = event__named("gil-blame");
-	bool waits = options->off_cpu || options->wall || is_sampled(plan, "off-cpu");
+	bool waits = options->off_cpu || options->wall || recording_plan__has_waits(plan);
 
 	if ((options->gil_blame || is_sampled(plan, blame.name)) && (waits || !are_clocks(plan)))
 		return xstrdup("--gil-blame samples the CPU clock: use no other event with it than "
@@ -132,8 +132,7 @@ static char *check_events(struct options *options)
 	if (options->off_cpu && recording_plan__add_event(&options->plan, &off_cpu) == -ENOSPC)
 		return xasprintf("--off-cpu is one event more than the %d that are possible",
 				 EVENTS_MAX);
-	options->plan.rate_chosen = options__is_chosen(options, "rate");
-	wrong = recording_plan__check(&options->plan);
+	wrong = recording_plan__check(&options->plan, options__is_chosen(options, "rate"));
 	if (wrong || options->wall)
 		return wrong;
 	if (options->show && !is_sampled(&options->plan, options->show))

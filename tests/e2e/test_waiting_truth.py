@@ -13,6 +13,7 @@ from conftest import ROOT
 from legal import DeepLegal, Legal
 from pythons import FREE_THREADED, find_pythons, one_of_each_minor
 from test_gil import GIL_SINCE
+from test_off_cpu import states_of
 
 sys.path.insert(0, os.path.join(ROOT, "tests", "bench"))
 import kernel_cost  # noqa: E402
@@ -58,8 +59,7 @@ def test_the_time_of_naps_is_exact(python, target, profile, measured):
     program = target(python, "naps.py")
     run = profile.start("-p", program.pid, "--off-cpu")
     run.wait_sampling()
-    program.process.stdin.write(b"\n")
-    program.process.stdin.flush()
+    program.go()
     truth = int(program.process.stdout.readline())
     run.interrupt().load()
     error = abs(run.count_name("nap_here") - truth) / 1e6
@@ -68,9 +68,7 @@ def test_the_time_of_naps_is_exact(python, target, profile, measured):
 
 
 def switches_of(pid):
-    return sum(int(line.split()[1]) for task in os.listdir("/proc/%d/task" % pid)
-               for line in open("/proc/%d/task/%s/status" % (pid, task), encoding="ascii")
-               if "voluntary_ctxt_switches" in line)
+    return sum(int(count) for _, *counts in states_of(pid).values() for count in counts)
 
 
 @pytest.mark.alone
@@ -112,8 +110,7 @@ def test_the_cost_for_other_processes(any_python, target, profile, measured):
 def trips(program, seconds):
     """Round trips per CPU second, over SECONDS."""
     def read():
-        program.process.stdin.write(b"\n")
-        program.process.stdin.flush()
+        program.go()
         count, used = program.process.stdout.readline().split()
         return int(count), float(used)
     first = read()

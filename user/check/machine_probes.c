@@ -223,6 +223,12 @@ static enum verdict try_tracefs(struct check *check)
 			  closed ? "not visible to this user" : "not mounted");
 }
 
+/* Why the kernel or libbpf refused a program with ERROR. */
+static const char *reason_of(int error)
+{
+	return error == -ESRCH ? "BTF could not be read" : strerror(-error);
+}
+
 static enum verdict try_mappings(struct check *check)
 {
 	int error = check->trial->mappings;
@@ -230,9 +236,7 @@ static enum verdict try_mappings(struct check *check)
 	if (!check->trial->child && !error)
 		return check__say(check, OK, "reported by the kernel (fentry)");
 	return check__say(check, LIMITED, "reported to the profiler, not to its BPF program: %s",
-			  check->trial->child ? "not tried without one"
-			  : error == -ESRCH   ? "BTF could not be read"
-					      : strerror(-error));
+			  check->trial->child ? "not tried without one" : reason_of(error));
 }
 
 static enum verdict try_pid_namespace(struct check *check)
@@ -410,51 +414,41 @@ static enum verdict try_program(struct check *check)
 		     "loaded");
 }
 
-static enum verdict try_native_frames(struct check *check)
+/* Judges what works with FOUND unless ERROR is set.  Only an agent may need it. */
+static enum verdict judge_optional(struct check *check, bool is_needed, int error,
+				   const char *found, const char *failed)
 {
-	enum verdict verdict = check__needs_native(check) ? MISSING : LIMITED;
-	int error = check->trial->native;
+	enum verdict verdict = is_needed ? MISSING : LIMITED;
 
-	if (verdict == MISSING)
+	if (is_needed)
 		check->costs = xstrdup("the agent does not start");
 	if (!is_loaded(check->trial)) {
 		check->mend = xstrdup("see BPF program");
 		return check__say(check, verdict, "not tried");
 	}
 	if (!error)
-		return check__say(check, OK, "can be walked");
+		return check__say(check, OK, "%s", found);
 	if (error == -ENOMEM)
 		check->mend = xstrdup("see memory");
-	else if (error == -EPERM)
-		check->mend = xstrdup("grant CAP_BPF; before Linux 5.11 also ulimit -l unlimited");
-	return check__say(check, verdict, "cannot be walked: %s", strerror(-error));
+	return check__say(check, verdict, "%s: %s", failed, reason_of(error));
 }
 
-static bool agent_needs_switches(const struct options *agent)
+static enum verdict try_native_frames(struct check *check)
 {
-	for (uint32_t i = 0; agent && i < agent->plan.event_count; i++)
-		if (agent->plan.events[i].source->program == PROGRAM_SWITCHES)
-			return true;
-	return false;
+	int error = check->trial->native;
+
+	if (is_loaded(check->trial) && error == -EPERM)
+		check->mend = xstrdup("grant CAP_BPF; before Linux 5.11 also ulimit -l unlimited");
+	return judge_optional(check, check__needs_native(check), error, "can be walked",
+			      "cannot be walked");
 }
 
 static enum verdict try_switches(struct check *check)
 {
-	enum verdict verdict = agent_needs_switches(check->agent) ? MISSING : LIMITED;
-	int error = check->trial->switches;
+	bool is_needed = check->agent && recording_plan__has_waits(&check->agent->plan);
 
-	if (verdict == MISSING)
-		check->costs = xstrdup("the agent does not start");
-	if (!is_loaded(check->trial)) {
-		check->mend = xstrdup("see BPF program");
-		return check__say(check, verdict, "not tried");
-	}
-	if (!error)
-		return check__say(check, OK, "can be followed");
-	if (error == -ENOMEM)
-		check->mend = xstrdup("see memory");
-	return check__say(check, verdict, "cannot be followed: %s",
-			  error == -ESRCH ? "BTF could not be read" : strerror(-error));
+	return judge_optional(check, is_needed, check->trial->switches, "can be followed",
+			      "cannot be followed");
 }
 
 static enum verdict try_sample(struct check *check)

@@ -33,7 +33,15 @@ int recording_plan__add_event(struct recording_plan *plan, const struct event *e
 	return 0;
 }
 
-char *recording_plan__check(struct recording_plan *plan)
+bool recording_plan__has_waits(const struct recording_plan *plan)
+{
+	for (uint32_t i = 0; i < plan->event_count; i++)
+		if (plan->events[i].source->program == PROGRAM_SWITCHES)
+			return true;
+	return false;
+}
+
+char *recording_plan__check(struct recording_plan *plan, bool rate_chosen)
 {
 	pid_t self = getpid();
 	/* A program that is started sees the same files as the profiler. */
@@ -43,16 +51,13 @@ char *recording_plan__check(struct recording_plan *plan)
 		.everyone = !plan->command && !plan->pid_count,
 		.any_context = plan->any_context,
 	};
-	bool waits = false;
 	char *wrong;
 
-	for (uint32_t i = 0; i < plan->event_count; i++)
-		waits |= plan->events[i].source->program == PROGRAM_SWITCHES;
-	if (!waits && (plan->split_run_queue || plan->off_cpu_min_s > 0))
+	if (!recording_plan__has_waits(plan) && (plan->split_run_queue || plan->off_cpu_min_s > 0))
 		return xasprintf("%s needs --off-cpu",
 				 plan->split_run_queue ? "--split-runqueue" : "--off-cpu-min");
 	wrong = events__settle(plan->events, plan->event_count, plan->sample_count, &plan->rate_hz,
-			       plan->rate_chosen);
+			       rate_chosen);
 	return wrong ?: events__resolve(plan->events, plan->event_count, &users);
 }
 

@@ -23,7 +23,6 @@ struct recording_plan {
 	uint32_t processes_max;
 	double duration_s; /* 0: until Ctrl-C or the targets' end */
 	double rate_hz;
-	bool rate_chosen;      /* it is not the default */
 	uint64_t sample_count; /* of counted events without a period of their own; 0: none */
 	struct event events[EVENTS_MAX];
 	uint32_t event_count; /* 0: the CPU clock alone */
@@ -46,10 +45,13 @@ void recording_plan__free(struct recording_plan *plan);
 /* Adds EVENT.  0, -EEXIST where PLAN has it already, or -ENOSPC where it has EVENTS_MAX. */
 int recording_plan__add_event(struct recording_plan *plan, const struct event *event);
 
-/* Checks the events, settles their periods and rates (events__settle), and finds on this machine
- * what they name (events__resolve).  NULL, or an error message that the caller frees: also if what
- * is set for off-cpu is without it. */
-char *recording_plan__check(struct recording_plan *plan);
+/* Checks the events, settles their periods and rates (events__settle; RATE_CHOSEN: the rate is not
+ * the default), and finds on this machine what they name (events__resolve).  NULL, or an error
+ * message that the caller frees: also if what is set for off-cpu is without it. */
+char *recording_plan__check(struct recording_plan *plan, bool rate_chosen);
+
+/* Whether PLAN measures time off the CPU. */
+bool recording_plan__has_waits(const struct recording_plan *plan);
 
 /* Whether PLAN needs to know which thread holds the GIL. */
 bool recording_plan__needs_gil(const struct recording_plan *plan);
