@@ -8,7 +8,7 @@ import pytest
 
 from conftest import wait_for
 from folded import parse_folded
-from pythons import own_and_fetched_pythons
+from pythons import FREE_THREADED, own_and_fetched_pythons
 from standins import UNAVAILABLE, each
 from test_off_cpu import threads_of
 
@@ -16,7 +16,13 @@ GIL_SINCE = (3, 7)
 RATE = ("-r", "999")
 
 
-@pytest.mark.pythons(since=GIL_SINCE)
+def those_that_tell():
+    """The Pythons that have a GIL, and tell which thread holds it."""
+    return [python for python in own_and_fetched_pythons()
+            if python.version >= GIL_SINCE and python.kind != FREE_THREADED]
+
+
+@pytest.mark.pythons(which=those_that_tell)
 def test_only_the_thread_with_the_gil_is_shown(python, profile, target):
     """Hashing a large string releases the GIL."""
     program = target(python, "gil.py", "spin_here", "release_here")
@@ -28,7 +34,7 @@ def test_only_the_thread_with_the_gil_is_shown(python, profile, target):
     assert all_threads.count_name("release_here") > 0 and all_threads.ledger["without_gil"] == 0
 
 
-@pytest.mark.pythons(since=GIL_SINCE)
+@pytest.mark.pythons(which=those_that_tell)
 def test_the_thread_that_keeps_others_waiting_is_blamed(python, profile, target):
     program = target(python, "gil.py", "keep_here", "sleep_here")
     run = profile("-p", program.pid, "--gil-blame", *RATE, cpu=0.5)
@@ -39,7 +45,7 @@ def test_the_thread_that_keeps_others_waiting_is_blamed(python, profile, target)
     assert sum(event["errors"].values()) == 0 and event["no_python"] == 0
 
 
-@pytest.mark.pythons(since=GIL_SINCE)
+@pytest.mark.pythons(which=those_that_tell)
 def test_a_single_thread_is_not_blamed(python, profile, target):
     program = target(python, "gil.py", "spin_here")
     run = profile.start("-p", program.pid, "--gil-blame", *RATE, cpu=0.3)
