@@ -19,11 +19,6 @@ struct blocked_thread listed;
 /* The end of its stack in the kernel. */
 __u64 listed_stack_end[64];
 
-static __always_inline bool is_on_cpu(struct task_struct *task)
-{
-	return bpf_core_field_exists(task->on_cpu) && task->on_cpu;
-}
-
 /* Whether the process of TASK, whose target is TARGET, has the memory of that still. */
 static __always_inline bool is_targets(struct task_struct *task, const struct target *target)
 {

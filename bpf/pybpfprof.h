@@ -378,7 +378,7 @@ struct event_counters {
 	__u64 outcomes[OUTCOME_SLOTS];	    /* the outcome of every sample, lost or not */
 	__u64 native[NATIVE_OUTCOME_SLOTS]; /* its native part's, with native frames */
 	__u64 resumptions;		    /* of native parts, in all */
-	__u64 unmatched; /* the time of waits whose stack lost its slot meanwhile */
+	__u64 unmatched; /* time of waits whose stack lost its slot, or whose end was not seen */
 	__u64 brief;	 /* the time of waits shorter than off_cpu_min */
 	__u64 busy;	 /* lost, too: another program worked with the CPU's scratch.  Atomic */
 };

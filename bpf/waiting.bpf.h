@@ -5,8 +5,8 @@
  * A thread is walked when it is switched out: it is the current one then, and its memory is there.
  * That counts a sample of no time.  When it is switched in again, the time in between is added to
  * the slot of that stack, whatever CPU has it.  The thread that is switched in is never read: the
- * memory that is there is still the other one's.  At the end of a window user space has the time so
- * far of the waits that go on added, and they begin anew.
+ * memory that is there is still the other one's.  At the end of a window, user space has the time
+ * so far of unfinished waits added.
  *
  * Interrupts are off, so that no other program but one in an NMI comes in between: that finds the
  * scratch taken, and its sample is lost.
@@ -18,12 +18,18 @@
 #define TASK_STOPPED 0xc /* or traced */
 #define TASK_DEAD    0x80
 
-/* What a task waits for, or how it ended; 0: it can run. */
+/* What TASK waits for, or how it ended; 0: it can run.  The verifier knows TASK's type, so it can
+ * be read without a helper. */
 static __always_inline long task_state(struct task_struct *task)
 {
 	if (bpf_core_field_exists(task->__state))
-		return BPF_CORE_READ(task, __state);
-	return BPF_CORE_READ((struct task_struct___before_5_14 *)task, state);
+		return task->__state;
+	return ((struct task_struct___before_5_14 *)task)->state;
+}
+
+static __always_inline bool is_on_cpu(struct task_struct *task)
+{
+	return bpf_core_field_exists(task->on_cpu) && task->on_cpu;
 }
 
 /* User space sets it before it runs count_wait: waits that began before this are counted up to
@@ -77,20 +83,19 @@ static __always_inline void add_wait_time(struct wait *wait, __u64 since, __u64 
 		add_time(stack->slot, stack->hash, until - since);
 }
 
-/* The thread TID, which began at START_TIME, is switched in.  Global functions, as the next: what
- * they have on the stack is not there while one is walked, which before 5.11 has no room for it. */
-__noinline int end_wait(__u32 tid, __u64 start_time, __u64 now)
+/* The thread TID, which began at START_TIME, is switched in.  A global function: its stack frame is
+ * gone before a thread is walked; before 5.11 there is no room for both. */
+__noinline int end_wait(__u32 tid, __u64 start_time)
 {
-	struct wait *wait = bpf_map_lookup_elem(&waits, &tid);
+	struct wait *wait = find_wait(tid, start_time);
 	struct event_counters *counter;
-	__u64 since;
+	__u64 since, now;
 
 	if (!wait || !wait->since)
 		return 0;
+	now = bpf_ktime_get_ns();
 	since = wait->since;
 	wait->since = 0;
-	if (wait->start_time != start_time)
-		return 0;
 	if (now - since >= config.off_cpu_min) {
 		add_wait_time(wait, since, now);
 		return 0;
@@ -99,6 +104,29 @@ __noinline int end_wait(__u32 tid, __u64 start_time, __u64 now)
 	if (counter)
 		counter->brief += now - since;
 	return 0;
+}
+
+/* The thread of WAIT is switched out, or dies.  If its wait goes on, as far as is known, the kernel
+ * did not report the end: the time since then is unmatched.  Waits that user space entered have no
+ * reason: it may withdraw them, so they do not count. */
+static __always_inline void end_unseen(struct wait *wait, struct event_counters *counter, __u64 now)
+{
+	__u64 since = wait->since, counted = wait->counted;
+
+	if (since && stack_of(wait)->reason)
+		counter->unmatched += now - (counted > since ? counted : since);
+	wait->since = 0;
+}
+
+/* The thread TID, which began at START_TIME, is dead. */
+__noinline int forget_wait(__u32 tid, __u64 start_time)
+{
+	struct event_counters *counter = counters_of(bpf_get_smp_processor_id(), config.off_cpu);
+	struct wait *wait = find_wait(tid, start_time);
+
+	if (wait && counter)
+		end_unseen(wait, counter, bpf_ktime_get_ns());
+	return bpf_map_delete_elem(&waits, &tid);
 }
 
 /* User space runs it for each thread: some kernels refuse programs that go through a map's entries.
@@ -115,7 +143,8 @@ int count_wait(struct bpf_iter__task *context)
 	if (!task)
 		return 0;
 	wait = find_wait(task->pid, task->start_time);
-	if (!wait)
+	/* A thread that runs has no wait, or one whose end was not seen. */
+	if (!wait || is_on_cpu(task))
 		return 0;
 	since = wait->since;
 	if (!since || since + config.off_cpu_min >= waits_until)
@@ -137,7 +166,7 @@ int end_sleep(__u64 *context)
 	return 0;
 }
 
-/* Makes a new entry of the thread TID; whether there was room. */
+/* Makes a new entry of the thread TID; whether there was room.  A global function, as end_wait. */
 __noinline int add_wait(__u32 tid, __u64 start_time)
 {
 	struct wait fresh = { .start_time = start_time };
@@ -237,7 +266,7 @@ static __always_inline bool walk_wait(void *context, struct walk *walk, struct t
 	read_kernel_stack(walk, context, config.kernel);
 	if (!count_sample(walk, target, counter, cpu, config.off_cpu, 0))
 		return false;
-	/* It is not kept during the walk, which before 5.11 needs the room. */
+	/* Read again: before 5.11 the walk leaves no room to keep it. */
 	BARRIER();
 	stack = stack_of(wait);
 	stack->slot = cpu * STACK_SLOTS + walk->slot;
@@ -250,9 +279,10 @@ static __always_inline bool walk_wait(void *context, struct walk *walk, struct t
 
 /* The current thread PREVIOUS, of TARGET, is switched out in STATE; 0: it can run. */
 static __always_inline void begin_wait(void *context, struct task_struct *previous,
-				       struct target *target, long state, __u64 now)
+				       struct target *target, long state)
 {
 	__u32 cpu = bpf_get_smp_processor_id(), event = config.off_cpu, tid = previous->pid;
+	__u64 now = bpf_ktime_get_ns();
 	struct event_counters *counter = counters_of(cpu, event);
 	struct walk *walk = bpf_map_lookup_elem(&walks, &cpu);
 	struct wait_stack *stack;
@@ -261,13 +291,15 @@ static __always_inline void begin_wait(void *context, struct task_struct *previo
 
 	if (!counter || !walk)
 		return;
-	/* Until then it has no entry, so that user space walks it if it waits on. */
+	/* A process that is not identified yet gets no entry, so that user space walks its threads
+	 * if they wait on. */
 	if (target->state == TARGET_PYTHON || target->state == TARGET_REFUSED)
 		wait = wait_of(tid, previous->start_time);
 	if (!wait) {
 		count_lost(counter);
 		return;
 	}
+	end_unseen(wait, counter, now);
 	wait->runnable = 0;
 	wait->out = now;
 	may = may_walk(wait, target, now);
@@ -294,21 +326,19 @@ int off_cpu(__u64 *context)
 	struct task_struct *previous = (struct task_struct *)context[1];
 	struct task_struct *next = (struct task_struct *)context[2];
 	__u32 tgid = previous->tgid, tid = previous->pid;
-	__u64 now = bpf_ktime_get_ns();
+	long state = task_state(previous);
 	struct target *target;
-	long state;
 
 	if (next->pid)
-		end_wait(next->pid, next->start_time, now);
-	state = task_state(previous);
+		end_wait(next->pid, next->start_time);
 	/* First: the target of a process is gone before its last thread is. */
 	if (state & TASK_DEAD) {
-		bpf_map_delete_elem(&waits, &tid);
+		forget_wait(tid, previous->start_time);
 		return 0;
 	}
 	target = bpf_map_lookup_elem(&targets, &tgid);
 	if (target && target->state < TARGET_OTHER)
-		begin_wait(context, previous, target, context[0] ? 0 : state, now);
+		begin_wait(context, previous, target, context[0] ? 0 : state);
 	return 0;
 }
 

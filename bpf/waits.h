@@ -30,7 +30,7 @@ struct wait_stack {
 
 /* A thread that is, or was, off the CPU. */
 struct wait {
-	__u64 since;	  /* ns, CLOCK_MONOTONIC; 0: it runs */
+	__u64 since;	  /* ns, CLOCK_MONOTONIC; 0: it runs, or its wait is not measured */
 	__u64 out;	  /* ns: when it was last switched out; `since` once it is walked */
 	__u64 counted;	  /* ns: its time up to then is in the slots */
 	__u64 start_time; /* of the thread: its number is used again */

@@ -12,7 +12,7 @@ import pytest
 from conftest import ROOT
 from legal import DeepLegal, Legal
 from pythons import FREE_THREADED, find_pythons, one_of_each_minor
-from test_gil import GIL_SINCE
+from test_gil import GIL_SINCE, those_that_tell
 from test_off_cpu import states_of
 
 sys.path.insert(0, os.path.join(ROOT, "tests", "bench"))
@@ -21,6 +21,7 @@ import kernel_cost  # noqa: E402
 SECONDS = int(os.environ.get("WAITING_SECONDS", "30"))
 ROUNDS = 5
 ROUND_SECONDS = 2
+NAP_NS = 50 * 10 ** 6
 LIVES = 8  # threads of lives.py beside the main one
 
 
@@ -62,9 +63,11 @@ def test_the_time_of_naps_is_exact(python, target, profile, measured):
     program.go()
     truth = int(program.process.stdout.readline())
     run.interrupt().load()
-    error = abs(run.count_name("nap_here") - truth) / 1e6
-    measured("time of 20 naps of 50 ms, from the program's own clock, " + python.name, "%.2f ms" % error, "1 ms")
-    assert error <= 1
+    unmatched = run.ledger["per_event"]["off-cpu"]["unmatched"]
+    error = abs(run.count_name("nap_here") + unmatched - truth) / 1e6
+    measured("time of 20 naps of 50 ms, from the program's own clock, " + python.name,
+             "%.2f ms, with %.1f ms unmatched" % (error, unmatched / 1e6), "1 ms, with less than two naps unmatched")
+    assert error <= 1 and unmatched < 2 * NAP_NS
 
 
 def switches_of(pid):
@@ -132,13 +135,15 @@ def test_ping_pong_loses_nothing(python, target, profile, measured):
         run.wait_sampling()
         beside.append(trips(program, ROUND_SECONDS))
         ledgers.append(run.interrupt().load().ledger["per_event"]["off-cpu"])
+    unmatched = sum(ledger["unmatched"] for ledger in ledgers)
     measured("ping-pong with --off-cpu, " + python.name,
-             "keeps %.0f %% of %s round trips a CPU second; %s waits walked in %d s" % (
+             "keeps %.0f %% of %s round trips a CPU second; %s waits walked in %d s, %.3f %% of the time unmatched" % (
                  100 * statistics.median(beside) / statistics.median(without),
                  "{:,.0f}".format(statistics.median(without)),
-                 "{:,}".format(sum(ledger["samples"] for ledger in ledgers)), ROUNDS * ROUND_SECONDS),
-             "at least 90 %")
-    assert all(ledger["unmatched"] == ledger["lost"] == 0 for ledger in ledgers)
+                 "{:,}".format(sum(ledger["samples"] for ledger in ledgers)), ROUNDS * ROUND_SECONDS,
+                 100 * unmatched / sum(ledger["value"] for ledger in ledgers)),
+             "at least 90 %; 0 unmatched where the kernel reports each switch")
+    assert all(ledger["lost"] == 0 and ledger["unmatched"] <= ledger["value"] / 1000 for ledger in ledgers)
 
 
 def interpreters_file(program, python):
@@ -171,10 +176,6 @@ def test_no_impossible_stacks_beside_other_events(python, target, profile, measu
     measured("impossible stacks of %s beside the other events, %s" % (show, python.name),
              "%d of %s" % (sum(wrong.values()), "{:,}".format(event["samples"])), "0")
     assert wrong == {} and event["samples"] and run.ledger["per_event"][call]["samples"]
-
-
-def those_that_tell():
-    return [python for python in find_pythons() if python.version >= GIL_SINCE and python.kind != FREE_THREADED]
 
 
 @pytest.mark.alone

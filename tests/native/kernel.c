@@ -290,6 +290,11 @@ void kernel__wake(struct task_struct *task)
 	end_sleep(context);
 }
 
+void kernel__enter_wait(__u32 tid, const struct wait *wait)
+{
+	update(&maps[WAITS], &tid, wait);
+}
+
 void kernel__split_run_queue(void)
 {
 	configure((struct config){ .split_run_queue = 1 });
@@ -307,8 +312,10 @@ void kernel__count_waits(void)
 	waits_until = kernel.time_ns;
 	for (__u32 i = 0; i < map->used; i++) {
 		const struct wait *wait = (const void *)(map->values + i * map->value_bytes);
-		struct task_struct task = { .pid = *(const __u32 *)(map->keys + i * map->key_bytes),
-					    .start_time = wait->start_time };
+		__u32 tid = *(const __u32 *)(map->keys + i * map->key_bytes);
+		struct task_struct task = { .pid = tid,
+					    .start_time = wait->start_time,
+					    .on_cpu = tid == kernel.tid };
 		struct bpf_iter__task context = { .task = &task };
 
 		count_wait(&context);

@@ -96,6 +96,9 @@ void kernel__count_waits(void);
 /* Wakes TASK, which is switched out. */
 void kernel__wake(struct task_struct *task);
 
+/* Enters a wait of the thread TID, as user space does. */
+void kernel__enter_wait(__u32 tid, const struct wait *wait);
+
 /* Counts the time after a wake-up separately from now on; or leaves out waits shorter than
  * MIN_NS. */
 void kernel__split_run_queue(void);

@@ -91,13 +91,13 @@ static void a_wait_is_counted_in_parts(void **state)
 
 	(void)state;
 	kernel__switch(&idle, SLEEPS, false);
+	kernel.tgid = kernel.tid = 0;
 	for (__u64 part = 1; part <= 2; part++) {
 		kernel.time_ns += STEP_NS;
 		kernel__count_waits();
 		is_about(all().value, part * STEP_NS);
 	}
 	kernel.time_ns += STEP_NS;
-	kernel.tgid = kernel.tid = 0;
 	kernel__switch(&back, 0, false);
 	is_about(all().value, 3 * STEP_NS);
 	assert_int_equal(all().count, 1);
@@ -115,13 +115,13 @@ static void time_on_the_run_queue_is_counted_apart(void **state)
 	(void)state;
 	kernel__split_run_queue();
 	kernel__switch(&idle, SLEEPS, false);
+	kernel.tgid = kernel.tid = 0;
 	kernel.time_ns += STEP_NS;
 	kernel__wake(&back);
 	kernel__wake(&back);
 	kernel.time_ns += STEP_NS;
 	kernel__count_waits();
 	kernel.time_ns += STEP_NS;
-	kernel.tgid = kernel.tid = 0;
 	kernel__switch(&back, 0, false);
 	assert_int_equal(kernel.definition_count, 2);
 	assert_int_equal(kernel.definitions[0]->wait, WAIT_SYSTEM_CALL + CALL);
@@ -130,6 +130,62 @@ static void time_on_the_run_queue_is_counted_apart(void **state)
 		is_about(kernel__slot(0, kernel.definitions[i]->slot)->amount.value,
 			 (i + 1) * STEP_NS);
 	assert_int_equal(all().count, 2);
+}
+
+/* The kernel did not report that the thread was switched in.  It runs while the waits are counted,
+ * which counts nothing, and waits again or dies: the time up to then is unmatched. */
+static void a_wait_without_an_end_is_unmatched(void **state)
+{
+	__u64 unmatched;
+
+	(void)state;
+	kernel__switch(&idle, SLEEPS, false);
+	kernel.time_ns += STEP_NS;
+	kernel__count_waits();
+	assert_int_equal(all().value, 0);
+	wait_on(0, SLEEPS, 2 * STEP_NS, 0);
+	is_about(all().value, 2 * STEP_NS);
+	unmatched = kernel__counters(0)->unmatched;
+	is_about(unmatched, STEP_NS);
+	/* The end was seen, so there is nothing unmatched at the next wait. */
+	kernel__switch(&idle, SLEEPS, false);
+	assert_int_equal(kernel__counters(0)->unmatched, unmatched);
+	kernel.time_ns += STEP_NS;
+	kernel__switch(&idle, DEAD, false);
+	is_about(kernel__counters(0)->unmatched, 2 * STEP_NS);
+	is_about(all().value, 2 * STEP_NS);
+	assert_int_equal(all().count, 3);
+}
+
+/* What was counted of it before is not unmatched. */
+static void the_counted_part_of_a_wait_without_an_end_stays(void **state)
+{
+	__u32 tgid = kernel.tgid, tid = kernel.tid;
+
+	(void)state;
+	kernel__switch(&idle, SLEEPS, false);
+	kernel.tgid = kernel.tid = 0;
+	kernel.time_ns += STEP_NS;
+	kernel__count_waits();
+	kernel.time_ns += 2 * STEP_NS;
+	kernel.tgid = tgid;
+	kernel.tid = tid;
+	kernel__switch(&idle, SLEEPS, false);
+	is_about(all().value, STEP_NS);
+	is_about(kernel__counters(0)->unmatched, 2 * STEP_NS);
+}
+
+/* User space may withdraw the waits that it entered. */
+static void an_entered_wait_is_never_unmatched(void **state)
+{
+	struct wait entered = { .since = kernel.time_ns, .start_time = kernel.start_time };
+
+	(void)state;
+	kernel__enter_wait(kernel.tid, &entered);
+	kernel.time_ns += STEP_NS;
+	wait_on(0, SLEEPS, STEP_NS, 0);
+	is_about(all().value, STEP_NS);
+	assert_int_equal(kernel__counters(0)->unmatched, 0);
 }
 
 static void brief_waits_are_left_out(void **state)
@@ -307,6 +363,9 @@ int main(void)
 		TEST(time_goes_to_the_stack_that_waited),
 		TEST(a_wait_is_counted_in_parts),
 		TEST(time_on_the_run_queue_is_counted_apart),
+		TEST(a_wait_without_an_end_is_unmatched),
+		TEST(the_counted_part_of_a_wait_without_an_end_stays),
+		TEST(an_entered_wait_is_never_unmatched),
 		TEST(brief_waits_are_left_out),
 		TEST(wait_reasons_are_told_apart),
 		TEST(the_gil_is_told_from_other_locks),

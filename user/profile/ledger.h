@@ -54,8 +54,8 @@ struct ledger {
 			 * after a break; 0 without native frames. */
 			uint64_t native[NATIVE_OUTCOME_COUNT];
 			uint64_t resumptions;
-			uint64_t unmatched; /* the value of waits whose stack lost its slot
-					       meanwhile */
+			uint64_t unmatched; /* the value of waits whose stack lost its slot, or
+					       whose end was not seen */
 			uint64_t brief;	    /* that of waits that were too short to be shown */
 		};
 		uint64_t counts[8 + OUTCOME_COUNT + NATIVE_OUTCOME_COUNT]; /* all of these */
