@@ -67,7 +67,7 @@ def account(cluster, tmp_path_factory):
 
 
 @pytest.mark.parametrize("said", [build, template, lambda: template(
-    "--set", "podMonitor.enabled=true,podNames=false,secretName=backend,sysAdmin=true")],
+    "--set", "podMonitor.enabled=true,podNames=false,secretName=backend,sysAdmin=true,syslog=true")],
     ids=["manifests", "chart", "chart-with-more"])
 def test_the_server_accepts_all_objects(said, cluster):
     for one in objects(said()):

@@ -301,10 +301,12 @@ def test_capabilities(tmp_path):
     assert Pod(objects(build()), tmp_path).capabilities == CAPABILITIES
 
 
-def test_sys_admin_can_be_added(customized, tmp_path):
-    text = customized("sys-admin")
-    check_same(text, template("--set", "sysAdmin=true"))
-    assert Pod(objects(text), tmp_path).capabilities == CAPABILITIES | {"sys_admin"}
+@pytest.mark.parametrize("component, value, capability", [
+    ("sys-admin", "sysAdmin", "sys_admin"), ("syslog", "syslog", "syslog")])
+def test_more_capabilities_can_be_added(component, value, capability, customized, tmp_path):
+    text = customized(component)
+    check_same(text, template("--set", value + "=true"))
+    assert Pod(objects(text), tmp_path).capabilities == CAPABILITIES | {capability}
 
 
 @pytest.fixture(scope="module")

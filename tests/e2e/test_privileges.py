@@ -15,7 +15,7 @@ from conftest import CAPABILITIES, PATIENCE, PROGRAMS, as_nobody, missing, wait_
 
 # From linux/capability.h.
 NUMBERS = {"chown": 0, "dac_override": 1, "dac_read_search": 2, "fowner": 3, "sys_ptrace": 19,
-           "sys_admin": 21, "perfmon": 38, "bpf": 39, "checkpoint_restore": 40}
+           "sys_admin": 21, "syslog": 34, "perfmon": 38, "bpf": 39, "checkpoint_restore": 40}
 # VFS_CAP_REVISION_2 with the effective flag.
 FILE_CAPABILITIES = 0x02000001
 TO_READ = {"sys_ptrace", "checkpoint_restore", "dac_read_search"}
@@ -124,11 +124,11 @@ def test_a_program_keeps_roots_capabilities(profile, any_python):
 
 
 def test_a_program_does_not_get_the_profilers_capabilities(public_binary, profile, any_python, require):
-    """The started program does not inherit the profiler's capabilities, CAP_SYS_ADMIN included. It keeps
+    """The started program does not inherit the profiler's capabilities, optional ones included. It keeps
     others."""
     require("setpriv")
     profile.binary = public_binary
-    given = CAPABILITIES | {"sys_admin"}
+    given = CAPABILITIES | {"sys_admin", "syslog"}
     run = profile.attempt("-f", "folded", "-o", os.devnull, prefix=as_nobody(given | {"kill"}),
                           command=[*any_python.command, "-c", SHOW])
     found = parse(run.stdout.decode())

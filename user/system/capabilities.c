@@ -67,9 +67,10 @@ int capabilities__limit(uint64_t set, bool kept)
 
 void capabilities__disown(void)
 {
-	/* The profiler also needs these on some kernels. */
+	/* The profiler also needs these on some kernels, or for some events. */
 	prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_LOWER, CAP_SYS_RESOURCE, 0, 0);
 	prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_LOWER, CAP_SYS_ADMIN, 0, 0);
+	prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_LOWER, CAP_SYSLOG, 0, 0);
 	for (const struct capability *needed = capabilities__needed; needed->name; needed++)
 		prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_LOWER, needed->number, 0, 0);
 }
