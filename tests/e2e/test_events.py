@@ -27,6 +27,8 @@ def test_each_fault_is_on_its_line(record):
     faults = sum(count for frames, count in stacks(path) if frames[-1].line == LINE)
     event = ledger["per_event"]["page-faults"]
     assert faults + event["left_out"] >= 3 * PAGES
+    # Other lines touch hardly any new page.
+    assert event["samples"] - faults < PAGES
     assert event["unit"] == "count" and event["period"] == 1
     assert event["events"] == event["samples"] + event["lost"]
     assert event["value"] == event["samples"] >= faults
@@ -87,6 +89,7 @@ def test_speedscope_has_both_events(record):
     (("-e", "page-fault"), "'page-fault' is no known event: pybpfprof events lists them"),
     (("-e", "page-faults@99"), "page-faults cannot be sampled at a rate: use page-faults:COUNT"),
     (("-e", "cycles:1000@99"), "use only one of :COUNT and @HZ"),
+    (("-e", "cycles@99:1000"), "use only one of :COUNT and @HZ"),
     (("-e", "cycles:u"), "modifiers such as :u are not supported"),
     (("-e", "page-faults:0"), "'0' is no count of page-faults"),
     (("-e", "page-faults:1x"), "'1x' is no count of page-faults"),
@@ -94,14 +97,15 @@ def test_speedscope_has_both_events(record):
     (("-e", "cpu/event=0x3c"), "'cpu/event=0x3c' needs a / at its end"),
     (("-e", "r1a8", "-e", "r1a8:5"), "-e names r1a8 twice"),
     (("-e", "migrations", "-e", "migrations:2"), "-e names migrations twice"),
+    (("-e", "faults", "-e", "page-faults"), "-e names page-faults twice"),
     (("-e", "cpu-clock", "-e", "page-faults", "-f", "folded"),
      "folded shows one event: choose it with --show EVENT, or use -f html or pprof or speedscope"),
     (("--show", "page-faults"), "--show page-faults is not sampled: add -e page-faults"),
     (("-c", "0", "-e", "page-faults"), "count '0' is not a number of events from 1 to 10^12"),
     (("-c", "5"), "--count is for events of -e that are counted, such as page-faults or cycles"),
     (("-r", "99", "-e", "cpu-clock@499"), "all clocks have one rate"),
-], ids=["unknown", "rate", "both", "modifier", "zero", "garbage", "clock", "raw", "raw-twice", "twice", "one-event", "not-sampled",
-        "count-zero", "count-of-clock", "two-rates"])
+], ids=["unknown", "rate", "both", "both-turned", "modifier", "zero", "garbage", "clock", "raw", "raw-twice", "twice", "alias",
+        "one-event", "not-sampled", "count-zero", "count-of-clock", "two-rates"])
 def test_bad_events_are_refused(profile, arguments, said):
     run = profile.attempt("-p", os.getpid(), *arguments)
     assert run.status == 2 and said in run.stderr

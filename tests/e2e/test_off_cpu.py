@@ -252,9 +252,10 @@ def test_wall_combines_cpu_time_and_waits(record, any_python):
 @pytest.mark.parametrize("arguments, said", [
     (("-p", os.getpid(), "-e", "off-cpu:2"), "off-cpu has no count: each wait is measured"),
     (("-p", os.getpid(), "--wall", "-e", "page-faults"), "--wall has CPU time and off-cpu as one"),
+    (("-p", os.getpid(), "--idle", "-e", "page-faults"), "--wall has CPU time and off-cpu as one"),
     (("-p", os.getpid(), "--split-runqueue"), "--split-runqueue needs --off-cpu"),
     (("agent", "--listen", "127.0.0.1:0", "--off-cpu-min", "1ms"), "--off-cpu-min needs --off-cpu"),
-], ids=["count", "wall", "split", "min"])
+], ids=["count", "wall", "idle", "split", "min"])
 def test_refused_options(profile, arguments, said):
     run = profile.attempt(*arguments)
     assert run.status == 2 and said in run.stderr

@@ -55,7 +55,7 @@ static void event_names_are_parsed(void **state)
 	assert_null(event__parse("net:net_dev_queue:len:1", &event));
 	assert_string_equal(event.name, "net:net_dev_queue:len");
 	assert_null(event__parse("faults:7", &event));
-	assert_string_equal(event.name, "faults");
+	assert_string_equal(event.name, "page-faults");
 	assert_true(event.source == &event_perf && event.period == 7);
 	assert_null(event__parse("cpu-cycles@499", &event));
 	assert_true(event.source == &event_perf && event.hz == 499);

@@ -38,14 +38,9 @@ static bool is_name(const char *name, const char *text, size_t count)
 /* The COUNT bytes at NAME as an event in EVENT; whether there is one. */
 static bool find(const char *name, size_t count, struct event *event)
 {
-	for (size_t i = 0; event__listed(i, event); i++) {
-		if (is_name(event->name, name, count))
+	for (size_t i = 0; event__listed(i, event); i++)
+		if (is_name(event->name, name, count) || is_name(event->alias, name, count))
 			return true;
-		if (!is_name(event->alias, name, count))
-			continue;
-		event->name = event->alias;
-		return true;
-	}
 	return false;
 }
 

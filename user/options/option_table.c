@@ -318,6 +318,8 @@ static const struct option option_table[] = {
 	{ "wall", 'i', NULL,
 	  "all time of the threads in one profile, in nanoseconds: on a CPU, and waiting",
 	  take_flag, FIELD(wall), .verbs = RECORD },
+	{ "idle", 0, NULL, "the same as --wall, as py-spy calls it", take_flag, FIELD(wall),
+	  .verbs = RECORD },
 	{ "gil", 'g', NULL, "only samples of the thread that holds the GIL", take_flag,
 	  FIELD(plan.gil), .verbs = RECORD },
 	{ "gil-blame", 0, NULL,
@@ -446,7 +448,6 @@ static const struct option option_table[] = {
 	{ "help", 'h', NULL, "print this help", take_flag, FIELD(help),
 	  .verbs = RECORD | AGENT | REPORT | CHECK | EVENTS, .flags = OPTION_LOCAL },
 
-	ELSEWHERE("idle", 0, "use -i, --wall: CPU time and the time that threads wait"),
 	ELSEWHERE("nonblocking", 0, "leave it out: pybpfprof never pauses a process"),
 };
 
