@@ -167,11 +167,11 @@ def renew(text, name, content):
 
 
 def shortened(report):
-    """The title, the counts and the last table by Python version of a part's REPORT, with narrow columns."""
+    """The title, the counts, and the last table of each kind of a part's REPORT, with narrow columns."""
     title, counts, *rest = re.split(r"\n{2,}", report)
-    tables = [re.sub(r" +\|", " |", re.sub(r"-{3,}", "---", paragraph)) for paragraph in rest
-              if paragraph.startswith("| CPython")]
-    return "\n\n".join(part.strip() for part in ["##" + title, counts, *tables[-1:]]) + "\n"
+    tables = {paragraph.split()[1]: re.sub(r" +\|", " |", re.sub(r"-{3,}", "---", paragraph)) for paragraph in rest
+              if paragraph.startswith(("| measured", "| CPython"))}
+    return "\n\n".join(part.strip() for part in ["##" + title, counts, *tables.values()]) + "\n"
 
 
 def publish():
