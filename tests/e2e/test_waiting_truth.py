@@ -70,6 +70,28 @@ def test_the_time_of_naps_is_exact(python, target, profile, measured):
     assert error <= 1 and unmatched < 2 * NAP_NS
 
 
+@pytest.mark.alone
+@pytest.mark.prove("waiting")
+def test_the_time_on_the_run_queue_is_the_kernels(any_python, target, profile, measured):
+    program = target(any_python, "queued.py")
+    rival = target.start([*any_python.command, "-c", "print('ready', flush=True)\nwhile True: pass"])
+    for pid in program.pid, rival.pid:
+        os.sched_setaffinity(pid, {min(os.sched_getaffinity(0))})
+    run = profile.start("-p", program.pid, "--off-cpu")
+    run.wait_sampling()
+    program.go()
+    truth = int(program.process.stdout.readline())
+    run.interrupt().load()
+    queued = sum(value for frames, value in run.stacks if frames[-1].label == "[runnable, not running]" and
+                 "queue_here" in [frame.name for frame in frames])
+    # What is unmatched has the time on the CPU up to the next wait, too.
+    unmatched = run.ledger["per_event"]["off-cpu"]["unmatched"]
+    error = max(queued - truth, truth - queued - unmatched, 0) / 1e6
+    measured("time on the run queue, from the kernel's own count of %.0f ms" % (truth / 1e6),
+             "%.2f ms, with %.1f ms unmatched" % (error, unmatched / 1e6), "1 ms")
+    assert error <= 1 and queued
+
+
 def switches_of(pid):
     return sum(int(count) for _, *counts in states_of(pid).values() for count in counts)
 
