@@ -583,8 +583,8 @@ enum exit_status watch__explain_empty(const struct watch *watch, const struct le
 		return STATUS_NOT_PYTHON;
 	}
 	if (ledger->without_gil)
-		log__warning("no samples: none of the threads that ran held the GIL, or, with "
-			     "--gil-blame, none waited for it");
+		log__warning("no samples: no thread that ran held the GIL, or, with --gil-blame, "
+			     "none was seen waiting for it (with musl none ever is)");
 	else if (watch->warned_of_crowd)
 		log__warning("no samples of the processes within the limit: raise it with "
 			     "--max-processes");
