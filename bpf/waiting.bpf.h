@@ -44,20 +44,33 @@ static __always_inline struct wait *find_wait(__u32 tid, __u64 start_time)
 	return wait && wait->start_time == start_time ? wait : 0;
 }
 
+/* SLOT of all CPUs'; NULL: there is none. */
+static __always_inline struct slot *slot_at(__u32 slot)
+{
+	__u32 index = slot / SLOTS_PER_BUCKET;
+	struct bucket *bucket = bpf_map_lookup_elem(&stacks, &index);
+
+	return bucket ? &bucket->slots[slot % SLOTS_PER_BUCKET] : 0;
+}
+
+/* Counts TIME of a wait that no stack has. */
+static __always_inline void add_unmatched(__u64 time)
+{
+	struct event_counters *counter = counters_of(bpf_get_smp_processor_id(), config.off_cpu);
+
+	if (counter)
+		__sync_fetch_and_add(&counter->unmatched, time);
+}
+
 /* Adds TIME to the stack with HASH in SLOT of all CPUs'. */
 __noinline int add_time(__u32 slot, __u64 hash, __u64 time)
 {
-	__u32 index = slot / SLOTS_PER_BUCKET, at = slot % SLOTS_PER_BUCKET;
-	struct bucket *bucket = bpf_map_lookup_elem(&stacks, &index);
-	struct event_counters *counter;
+	struct slot *place = slot_at(slot);
 
-	if (bucket && bucket->slots[at].hash == hash) {
-		__sync_fetch_and_add(&bucket->slots[at].amount.value, time);
-		return 0;
-	}
-	counter = counters_of(bpf_get_smp_processor_id(), config.off_cpu);
-	if (counter)
-		__sync_fetch_and_add(&counter->unmatched, time);
+	if (place && place->hash == hash)
+		__sync_fetch_and_add(&place->amount.value, time);
+	else
+		add_unmatched(time);
 	return 0;
 }
 
@@ -106,26 +119,31 @@ __noinline int end_wait(__u32 tid, __u64 start_time)
 	return 0;
 }
 
-/* The thread of WAIT is switched out, or dies.  If its wait goes on, as far as is known, the kernel
- * did not report the end: the time since then is unmatched.  Waits that user space entered have no
- * reason: it may withdraw them, so they do not count. */
-static __always_inline void end_unseen(struct wait *wait, struct event_counters *counter, __u64 now)
+/* The thread of WAIT runs, and did so before UNTIL.  If its wait goes on, as far as is known, the
+ * kernel did not report the end: the time that is not counted yet is unmatched.  A wait that user
+ * space entered has no reason.  It may be withdrawn until its slot has an owner. */
+static __always_inline void end_unseen(struct wait *wait, __u64 until)
 {
+	const struct wait_stack *stack = stack_of(wait);
 	__u64 since = wait->since, counted = wait->counted;
+	struct slot *slot;
 
-	if (since && stack_of(wait)->reason)
-		counter->unmatched += now - (counted > since ? counted : since);
-	wait->since = 0;
+	if (!since)
+		return;
+	since = counted > since ? counted : since;
+	slot = slot_at(stack->slot);
+	if (since < until && (stack->reason || (slot && slot->defined)))
+		add_unmatched(until - since);
 }
 
-/* The thread TID, which began at START_TIME, is dead. */
+/* The thread TID, which began at START_TIME, is dead.  Its number may have an entry of a thread
+ * whose death was not reported: that goes, too. */
 __noinline int forget_wait(__u32 tid, __u64 start_time)
 {
-	struct event_counters *counter = counters_of(bpf_get_smp_processor_id(), config.off_cpu);
 	struct wait *wait = find_wait(tid, start_time);
 
-	if (wait && counter)
-		end_unseen(wait, counter, bpf_ktime_get_ns());
+	if (wait)
+		end_unseen(wait, bpf_ktime_get_ns());
 	return bpf_map_delete_elem(&waits, &tid);
 }
 
@@ -138,18 +156,24 @@ int count_wait(struct bpf_iter__task *context)
 	struct task_struct *task = context->task;
 	struct wait *wait;
 	__u64 since;
+	bool runs;
 
 	/* After the last thread there is one call without one. */
 	if (!task)
 		return 0;
 	wait = find_wait(task->pid, task->start_time);
-	/* A thread that runs has no wait, or one whose end was not seen. */
-	if (!wait || is_on_cpu(task))
+	if (!wait)
 		return 0;
+	/* First: the end of a wait is reported before its thread is on a CPU. */
+	runs = is_on_cpu(task);
+	BARRIER();
 	since = wait->since;
 	if (!since || since + config.off_cpu_min >= waits_until)
 		return 0;
-	add_wait_time(wait, since, waits_until);
+	if (runs)
+		end_unseen(wait, waits_until);
+	else
+		add_wait_time(wait, since, waits_until);
 	wait->counted = waits_until;
 	return 0;
 }
@@ -299,8 +323,8 @@ static __always_inline void begin_wait(void *context, struct task_struct *previo
 		count_lost(counter);
 		return;
 	}
-	end_unseen(wait, counter, now);
-	wait->runnable = 0;
+	end_unseen(wait, now);
+	wait->since = wait->runnable = 0;
 	wait->out = now;
 	may = may_walk(wait, target, now);
 	if (!claim(walk, counter))

@@ -555,7 +555,6 @@ static void finish(struct recording *recording)
 
 	sampler__stop(recording->sampler);
 	profile->duration_ns = now_ns() - recording->start_ns;
-	sampler__count_waits(recording->sampler);
 	counts__settle_all(recording->counts, recording->sampler);
 	watch__end(recording->watch);
 	symbolizer__read_names(recording->symbolizer, THREAD_NAMES_ALL);

@@ -15,8 +15,8 @@ struct slots;
 int iterators__find_kernel_pid(struct pybpfprof_bpf *bpf, pid_t pid, pid_t *kernel_pid,
 			       pid_t *namesake);
 
-/* Adds the time up to UNTIL_NS (CLOCK_MONOTONIC) of each wait that goes on to its stack's slot, and
- * has it begin anew there.  Nothing if count_wait of BPF is not attached. */
+/* Adds the time up to UNTIL_NS (CLOCK_MONOTONIC) of each wait that goes on to its stack's slot.
+ * Nothing if count_wait of BPF is not attached. */
 void iterators__count_waits(struct pybpfprof_bpf *bpf, uint64_t until_ns);
 
 /* Keeps the stacks of SLOTS that threads wait in; call it after slots__age. */

@@ -47,8 +47,7 @@ struct sampler {
 	const volatile struct cpu_counters *counters; /* [cpus], the kernel's */
 	bool running;
 	int64_t drain_end_ns;
-	uint64_t end_ns; /* of sampling; 0: it goes on */
-	size_t taken;	 /* records, by the last draining */
+	size_t taken; /* records, by the last draining */
 };
 
 /* Stops after a while, although there are more records: a target can make stacks faster than they
@@ -100,7 +99,7 @@ void sampler__harvest(struct sampler *sampler)
 
 void sampler__count_waits(struct sampler *sampler)
 {
-	iterators__count_waits(sampler->bpf, sampler->end_ns ?: (uint64_t)now_ns());
+	iterators__count_waits(sampler->bpf, now_ns());
 }
 
 static uint64_t interruptions_of_cpu(void *context, uint32_t cpu)
@@ -567,10 +566,11 @@ void sampler__stop(struct sampler *sampler)
 	/* However short the run was. */
 	while (sampler__blocked_due(sampler) <= now_ns() && now_ns() < until)
 		sampler__walk_blocked(sampler, now_ns());
+	/* Before that: afterwards the end of a wait is not seen. */
+	sampler__count_waits(sampler);
 	for (uint32_t i = 0; i < sampler->event_count; i++)
 		sampler->events[i].source->detach(sampler->runs[i]);
 	programs__await(sampler->counters, sampler->cpus);
-	sampler->end_ns = now_ns();
 	sampler->running = false;
 }
 

@@ -82,7 +82,7 @@ void sampler__leave(struct sampler *sampler, uint64_t serial);
 void sampler__walk_blocked(struct sampler *sampler, int64_t now);
 int64_t sampler__blocked_due(const struct sampler *sampler);
 
-/* Ends sampling. */
+/* Has the waits that go on counted, and ends sampling. */
 void sampler__stop(struct sampler *sampler);
 
 /* Readable when there are new stacks or other news. */
