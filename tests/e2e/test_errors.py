@@ -116,7 +116,7 @@ class TestUsage:
 
     @pytest.mark.parametrize("words, says", [
         (["top"], "pybpfprof -p PID -d 5 -f text"), (["dump", "-p", "1"], "pybpfprof -p PID -d 1"),
-        (["attach", "1"], "use pybpfprof -p PID"), (["-p", "1", "--idle"], "use -i, --wall"),
+        (["attach", "1"], "use pybpfprof -p PID"),
         (["--nonblocking", "-p", "1"], "never pauses"),
         (["-p", "1", "-f", "raw"], "is called folded here"), (["-p", "1", "-f", "flamegraph"], "is called html here"),
         (["-p", "1", "-o", "x.svg"], "flame.html")])

@@ -57,6 +57,8 @@ static void event_names_are_parsed(void **state)
 	assert_null(event__parse("faults:7", &event));
 	assert_string_equal(event.name, "page-faults");
 	assert_true(event.source == &event_perf && event.period == 7);
+	assert_string_equal(event__canonical("faults"), "page-faults");
+	assert_string_equal(event__canonical("fault"), "fault");
 	assert_null(event__parse("cpu-cycles@499", &event));
 	assert_true(event.source == &event_perf && event.hz == 499);
 	event = event__default();

@@ -44,6 +44,13 @@ static bool find(const char *name, size_t count, struct event *event)
 	return false;
 }
 
+const char *event__canonical(const char *name)
+{
+	struct event event;
+
+	return find(name, strlen(name), &event) ? event.name : name;
+}
+
 uint64_t event__number(const char *text, uint64_t most)
 {
 	char *end;

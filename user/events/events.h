@@ -137,6 +137,9 @@ struct event event__named(const char *name);
 char *events__settle(struct event *events, uint32_t count, uint64_t period, double *rate_hz,
 		     bool rate_chosen);
 
+/* The name of the event that NAME is another name of, or NAME. */
+const char *event__canonical(const char *name);
+
 /* TEXT as a number from 1 to MOST; 0: it is none. */
 uint64_t event__number(const char *text, uint64_t most);
 

@@ -46,6 +46,11 @@ static char *take_text(const struct option *option, void *field, const char *val
 	return NULL;
 }
 
+static char *take_shown(const struct option *option, void *field, const char *value)
+{
+	return take_text(option, field, event__canonical(value));
+}
+
 /* Takes process IDs, as in "1,2,3". */
 static char *take_pids(const struct option *option, void *field, const char *value)
 {
@@ -419,7 +424,7 @@ static const struct option option_table[] = {
 	  take_format, FIELD(format), .verbs = RECORD | REPORT },
 	{ "threads", 't', NULL, "show each thread separately", take_flag, FIELD(threads),
 	  .verbs = RECORD },
-	{ "show", 0, "EVENT", "of several events, show this one", take_text, FIELD(show),
+	{ "show", 0, "EVENT", "of several events, show this one", take_shown, FIELD(show),
 	  .verbs = RECORD | REPORT },
 	{ "function", 'F', NULL, "show a function's first line, not the current line",
 	  take_constant, FIELD(plan.lines), .verbs = RECORD, .constant = LINES_FUNCTION },
