@@ -21,6 +21,11 @@
 #include "architecture/architecture.h"
 #include "system/system_calls.h"
 
+/* The same on all architectures.  Debian 12's headers lack it. */
+#ifndef SYS_open_tree_attr
+#define SYS_open_tree_attr 467
+#endif
+
 #define REFUSE (SECCOMP_RET_ERRNO | EPERM)
 
 static const uint32_t never[] = {
@@ -53,6 +58,7 @@ static const uint32_t never[] = {
 	SYS_fsmount,
 	SYS_fspick,
 	SYS_open_tree,
+	SYS_open_tree_attr,
 	SYS_move_mount,
 	SYS_mount_setattr,
 	SYS_pivot_root,
