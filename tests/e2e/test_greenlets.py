@@ -100,7 +100,7 @@ def test_each_stack_is_of_one_greenlet(python, switcher, cpu, gevent_folder, tar
         check_whole(measured, "%s, %s" % (switcher, python.name), samples - sum(errors.values()), samples)
 
 
-BASE = "greenlet::UserGreenlet::g_initialstub"
+BASE = "g_initialstub"  # in greenlet 2 and later of greenlet::UserGreenlet
 
 
 @pytest.mark.pythons(which=greenlet_pythons)
@@ -117,7 +117,7 @@ def test_native_frames_are_of_one_greenlet(python, gevent_folder, target, profil
             assert why_not(frames) is None, (why_not(frames), frames)
             matches = list(filter(None, (OURS.fullmatch(frame.name) for frame in frames)))
             if matches and not OURS.fullmatch(frames[0].name):
-                assert frames[0].name == BASE, frames
+                assert frames[0].name.rpartition("::")[2] == BASE, frames
                 based.add(matches[0].groups()[1:])
         return len(based) >= GREENLETS
 

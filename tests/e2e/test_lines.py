@@ -124,9 +124,10 @@ def test_instructions_without_a_line(python, target, profile):
     """They have the first line of their function."""
     program = target(python, "unlined.py")
     run = profile("-p", program.pid, "-r", 499, cpu=BRIEF)
-    # While the JIT's code runs, no innermost frame has a line.
     lines = {frames[-1].line for frames, _ in run.stacks if frames[-1].name == "spin"}
-    assert lines - {None if python.kind == JIT else 0} == {program.said}
+    # While the JIT's code runs, perhaps all the time, no innermost frame has a line.
+    unlined = {None} if python.kind == JIT else set()
+    assert lines and lines - unlined <= {program.said}
 
 
 # Code that is made at run time, and code that runs before Python can be asked about it.
