@@ -208,19 +208,24 @@ static __always_inline struct wait *wait_of(__u32 tid, __u64 start_time)
 	return add_wait(tid, start_time) ? bpf_map_lookup_elem(&waits, &tid) : 0;
 }
 
-static __always_inline __u32 wait_reason(const struct walk *walk, __u32 cpu, long state)
+/* Why the current thread is switched out in STATE: for its system call CALL, if HAS_CALL. */
+static __always_inline __u32 plain_reason(long state, bool has_call, __s64 call)
 {
 	if (!state)
 		return WAIT_RUNNABLE;
 	if (state & TASK_STOPPED)
 		return WAIT_STOPPED;
-	if (!walk->has_registers)
+	if (!has_call)
 		return WAIT_KERNEL;
-	if (walk->system_call < 0)
-		return WAIT_FAULT;
-	if (walk->system_call == FUTEX && waits_for_gil(cpu))
-		return WAIT_GIL;
-	return WAIT_SYSTEM_CALL + walk->system_call;
+	return call < 0 ? WAIT_FAULT : WAIT_SYSTEM_CALL + call;
+}
+
+/* The same, by WALK's registers.  A futex may be that of the GIL, which takes reads to tell. */
+static __always_inline __u32 wait_reason(const struct walk *walk, __u32 cpu, long state)
+{
+	__u32 reason = plain_reason(state, walk->has_registers, walk->system_call);
+
+	return reason == WAIT_SYSTEM_CALL + FUTEX && waits_for_gil(cpu) ? WAIT_GIL : reason;
 }
 
 /* Counts a switch of the thread of WAIT, of TARGET; returns whether to walk it.  A new epoch begins
@@ -301,6 +306,26 @@ static __always_inline bool walk_wait(void *context, struct walk *walk, struct t
 	return true;
 }
 
+/* Gives WAIT, of the current thread PREVIOUS, which is not to be walked, the stack of its last walk
+ * for the same reason.  Returns whether it has one, and that can be told without a read of the
+ * target's memory. */
+static __always_inline bool reuse_stack(struct wait *wait, struct task_struct *previous,
+					const struct target *target, long state)
+{
+	const struct pt_regs___task *registers;
+	const struct wait_stack *stack;
+	__u32 reason;
+
+	if (!has_task_registers() || target->memory != (__u64)previous->mm)
+		return false;
+	registers = (struct pt_regs___task *)bpf_task_pt_regs(previous);
+	reason = plain_reason(state, IS_USER_CODE(registers), SYSTEM_CALL(registers));
+	if (reason == WAIT_SYSTEM_CALL + FUTEX)
+		return false;
+	stack = turn_to(wait, reason);
+	return stack->hash && stack->period == wait->period;
+}
+
 /* The current thread PREVIOUS, of TARGET, is switched out in STATE; 0: it can run. */
 static __always_inline void begin_wait(void *context, struct task_struct *previous,
 				       struct target *target, long state)
@@ -327,6 +352,11 @@ static __always_inline void begin_wait(void *context, struct task_struct *previo
 	wait->since = wait->runnable = 0;
 	wait->out = now;
 	may = may_walk(wait, target, now);
+	if (!may && reuse_stack(wait, previous, target, state)) {
+		counter->passed++;
+		wait->since = now;
+		return;
+	}
 	if (!claim(walk, counter))
 		return;
 	if (take_target(walk, target, counter, false)) {

@@ -166,11 +166,16 @@ def renew(text, name, content):
     return re.sub(block, lambda marks: marks[1] + "\n" + content + "\n" + marks[2], text, flags=re.DOTALL)
 
 
+MEASUREMENTS_MAX = 20
+
+
 def shortened(report):
-    """The title, the counts, and the last table of each kind of a part's REPORT, with narrow columns."""
+    """The title, the counts, and the last table of each kind of a part's REPORT, with narrow columns; measurements
+    of no interpreter only if they are few."""
     title, counts, *rest = re.split(r"\n{2,}", report)
     tables = {paragraph.split()[1]: re.sub(r" +\|", " |", re.sub(r"-{3,}", "---", paragraph)) for paragraph in rest
-              if paragraph.startswith(("| measured", "| CPython"))}
+              if paragraph.startswith("| CPython") or
+              (paragraph.startswith("| measured") and paragraph.count("\n") < MEASUREMENTS_MAX)}
     return "\n\n".join(part.strip() for part in ["##" + title, counts, *tables.values()]) + "\n"
 
 
