@@ -264,6 +264,23 @@ static void waits_that_are_not_walked_keep_their_time_and_reason(void **state)
 			(periods + 2) * WALKS_A_PERIOD_MAX);
 }
 
+/* Those of the program that the process executes next do not count for the old one's stacks. */
+static void stacks_are_not_used_for_another_program(void **state)
+{
+	struct mm_struct other = { .arg_start = 1, .arg_end = 2 };
+	__u64 value;
+
+	(void)state;
+	kernel.time_ns = 10 * WALK_PERIOD_NS;
+	for (__u64 i = 0; i < 2 * WALKS_A_PERIOD_MAX; i++)
+		wait_on(0, SLEEPS, 1000, 0);
+	value = all().value;
+	kernel.memory = &other;
+	for (__u64 i = 0; i < 2 * WALKS_A_PERIOD_MAX; i++)
+		wait_on(0, SLEEPS, 1000, 0);
+	assert_int_equal(all().value, value);
+}
+
 /* In the next period it is walked, and so is a wait for a reason that was not seen in this one. */
 static void a_period_begins_with_a_walk_for_each_reason(void **state)
 {
@@ -377,6 +394,7 @@ int main(void)
 		TEST(wait_reasons_are_told_apart),
 		TEST(the_gil_is_told_from_other_locks),
 		TEST(waits_that_are_not_walked_keep_their_time_and_reason),
+		TEST(stacks_are_not_used_for_another_program),
 		TEST(a_period_begins_with_a_walk_for_each_reason),
 		TEST(waits_for_many_reasons_in_turn_are_all_walked),
 		TEST(the_wait_time_of_an_ended_thread_is_not_counted),
