@@ -90,7 +90,21 @@ def seen_children(run):
     return sum(count(stacks, "in_child") > 0 for stacks in by_process(run).values())
 
 
+@pytest.fixture
+def many_pids():
+    """No PID is used twice meanwhile: the profile would show two processes as one."""
+    path = "/proc/sys/kernel/pid_max"
+    with open(path, encoding="ascii") as file:
+        before = file.read()
+    with open(path, "w", encoding="ascii") as file:
+        file.write("4194304")
+    yield
+    with open(path, "w", encoding="ascii") as file:
+        file.write(before)
+
+
 @pytest.mark.prove("churn")
+@pytest.mark.usefixtures("many_pids")
 def test_threads_and_processes(any_python, target, profile, tmp_path, measured):
     program = target(any_python, "churn.py", 0, tmp_path / "ended")
     ended = Totals(str(tmp_path / "ended"), 2)
@@ -144,6 +158,7 @@ def test_many_targets(any_python, target, profile):
 
 
 @pytest.mark.prove("churn")
+@pytest.mark.usefixtures("many_pids")
 def test_brief_processes(any_python, profile, measured):
     """Each process is followed, sampled and forgotten, except for its part of the profile."""
     program = os.path.join(PROGRAMS, "brief_processes.py")
